@@ -3,20 +3,72 @@
 //! In: a SELECT, the columns of its FROM. Out: the SELECT with the expression in the place of its alias.
 //! Invariant: a column of that name wins over an alias; an expression that would be computed twice with two results is
 //! refused.
-//! Not here: aliases in GROUP BY, HAVING, QUALIFY and ORDER BY, which DataFusion resolves; aliases within subqueries.
+//! Not here: aliases in HAVING, QUALIFY, ORDER BY and, but for those of numbers, in GROUP BY, which DataFusion resolves; aliases
+//! within subqueries.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Expr, Ident, OneOrManyWithParens, Query, Select, SelectItem, Subscript, VisitorMut,
+    AccessExpr, Expr, GroupByExpr, Ident, OneOrManyWithParens, Query, Select, SelectItem,
+    Subscript, UnaryOperator, Value, VisitorMut,
 };
 
 use crate::error::{Error, Result};
 use crate::sql::ast::{function_name, quoted, text};
-use crate::sql::expand::{Catalog, Scope};
+use crate::sql::expand::{Catalog, Column, Scope};
 use crate::sql::short_forms::accessed;
 use crate::sql::walk::Walk;
+
+/// `SELECT 2 AS z … GROUP BY z` has one group. DataFusion puts 2 in the place of `z`, and then takes it for the second column.
+pub(super) fn keys_of_numbers(select: &mut Select, scope: &Scope<'_>) {
+    let numbers = select.projection.iter().filter_map(|item| match item {
+        SelectItem::ExprWithAlias { expr, alias } if is_number(expr) => Some((alias, expr)),
+        _ => None,
+    });
+    let numbers: Vec<_> = numbers.collect();
+    let GroupByExpr::Expressions(keys, _) = &mut select.group_by else {
+        return;
+    };
+    let mut columns = None;
+    for key in keys {
+        let Expr::Identifier(name) = &*key else {
+            continue;
+        };
+        let same = |alias: &Ident| alias.value.eq_ignore_ascii_case(&name.value);
+        let Some((_, number)) = numbers.iter().find(|(alias, _)| same(alias)) else {
+            continue;
+        };
+        let columns = columns.get_or_insert_with(|| scope.columns_from(&select.from));
+        if columns
+            .as_ref()
+            .is_ok_and(|columns| is_free(&name.value, columns))
+        {
+            // A key that is the same for all rows, and no number.
+            *key = Expr::IsNull(Box::new((*number).clone()));
+        }
+    }
+}
+
+fn is_number(expr: &Expr) -> bool {
+    match expr {
+        Expr::Nested(inner) => is_number(inner),
+        Expr::UnaryOp {
+            op: UnaryOperator::Minus | UnaryOperator::Plus,
+            expr,
+        } => is_number(expr),
+        Expr::Value(value) => matches!(value.value, Value::Number(..)),
+        _ => false,
+    }
+}
+
+/// Whether no column and no table has a name.
+fn is_free(name: &str, columns: &[Column]) -> bool {
+    !columns.iter().any(|column| {
+        let table = column.table.last();
+        column.has_name(name) || table.is_some_and(|table| table.eq_ignore_ascii_case(name))
+    })
+}
 
 pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
     if !uses_aliases(select) {
@@ -26,22 +78,13 @@ pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
     let Ok(columns) = scope.columns_from(&select.from) else {
         return Ok(());
     };
-    let is_free = |name: &str| {
-        !columns.iter().any(|column| {
-            column.has_name(name)
-                || column
-                    .table
-                    .last()
-                    .is_some_and(|table| table.eq_ignore_ascii_case(name))
-        })
-    };
     let mut known: HashMap<String, Expr> = HashMap::new();
     for item in &mut select.projection {
         match item {
             SelectItem::ExprWithAlias { expr, alias } => {
                 substitute(expr, &known, scope.catalog)?;
                 let name = alias.value.to_lowercase();
-                if !is_itself(expr, alias) && is_free(&name) {
+                if !is_itself(expr, alias) && is_free(&name, &columns) {
                     known.entry(name).or_insert_with(|| expr.clone());
                 }
             }

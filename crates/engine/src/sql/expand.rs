@@ -288,6 +288,7 @@ impl Expansion<'_> {
         inner_names::name_unnested(select, &self.scope);
         whole_rows::expand(select, &self.scope)?;
         aliases::expand(select, &self.scope)?;
+        aliases::keys_of_numbers(select, &self.scope);
         repeated_calls::tell_apart(select, self.scope.catalog);
         Ok(())
     }
