@@ -22,6 +22,9 @@ use grouse_groupby::keys::decoded;
 use super::frequent::Counts;
 use super::moments::{Compensated, Fold, Moments, Product};
 
+/// A power of two by which differences of any two numbers, and differences of these, fit.
+const HEADROOM: f64 = 4.0;
+
 /// Which statistic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Statistic {
@@ -349,14 +352,14 @@ impl ValueCounts {
                 numbers.push((number, count));
             }
         }
-        let Some(middle) = median(&numbers) else {
-            return Ok(None);
-        };
-        numbers
-            .iter_mut()
-            .for_each(|(number, _)| *number = (*number - middle).abs());
-        numbers.sort_by(|(one, _), (other, _)| one.total_cmp(other));
-        Ok(median(&numbers))
+        let deviation = median_distance(numbers.clone());
+        if deviation.is_none_or(f64::is_finite) {
+            return Ok(deviation);
+        }
+        // Numbers of both signs may be farther apart than the greatest one.
+        let scaled = |(number, _): &mut (f64, i64)| *number /= HEADROOM;
+        numbers.iter_mut().for_each(scaled);
+        Ok(median_distance(numbers).map(|deviation| deviation * HEADROOM))
     }
 
     fn folded(&self, mut fold: Box<dyn Fold>) -> Result<ScalarValue> {
@@ -367,6 +370,15 @@ impl ValueCounts {
         }
         Ok(ScalarValue::Float64(fold.result()))
     }
+}
+
+/// The median of the distances from the median, of sorted numbers.
+fn median_distance(mut numbers: Vec<(f64, i64)>) -> Option<f64> {
+    let middle = median(&numbers)?;
+    let distance = |(number, _): &mut (f64, i64)| *number = (*number - middle).abs();
+    numbers.iter_mut().for_each(distance);
+    numbers.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    median(&numbers)
 }
 
 fn median(numbers: &[(f64, i64)]) -> Option<f64> {
