@@ -2,7 +2,7 @@
 //!
 //! In: the call as it is parsed. Out: a subquery of one list: its rows are aggregated in the order of the query.
 //! Invariant: NULLs are items, and the list of no rows is empty.
-//! Not here: how many columns the query has, which DataFusion counts.
+//! Not here: how many columns the query has (inner_names.rs).
 
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArguments, OrderBy, OrderByExpr, OrderByKind, Query, Select,
@@ -48,11 +48,14 @@ pub(super) fn longer(function: &Function) -> Result<Option<Expr>> {
         .map(|name| quoted(name).to_string())
         .collect();
     let list = parse_expr(&format!(
-        "(SELECT array_agg(\"{ITEM}\"{order}) FROM ({query}) AS \"rows\"({}))",
+        "(SELECT array_agg(\"{ITEM}\"{order}) FROM ({query}) AS \"{ITEMS}\"({}))",
         columns.join(", ")
     ))?;
     Ok(Some(call("coalesce", vec![list, parse_expr("[]")?])))
 }
+
+/// The name of the query, all of whose columns are named: the item, then keys that are no column of it.
+pub(super) const ITEMS: &str = "items of array";
 
 /// The name of the query's column.
 const ITEM: &str = "item";

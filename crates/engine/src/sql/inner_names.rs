@@ -1,7 +1,7 @@
 //! Names that need the types or the columns of tables: of `unnest(l)`, and of the columns that `t AS a(x)` does not name.
 //!
 //! In: a SELECT, a table with fewer names than columns. Out: lists under their text, a struct as its fields; all names.
-//! Invariant: an item that has a name keeps it.
+//! Invariant: an item that has a name keeps it. The query of ARRAY has one column.
 //! Not here: names of all other items (headers.rs).
 
 use datafusion::arrow::datatypes::DataType;
@@ -10,7 +10,8 @@ use datafusion::sql::sqlparser::ast::{
     TableFactor, TableWithJoins,
 };
 
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::sql::array_subqueries::ITEMS;
 use crate::sql::ast::{function_name, parse_query, plain_arguments, quoted, text, written_struct};
 use crate::sql::expand::{Column, Scope};
 use crate::sql::headers::text_of;
@@ -102,6 +103,14 @@ pub(super) fn name_rest(factor: &mut TableFactor, scope: &Scope<'_>) -> Result<(
     let Ok(columns) = scope.columns_from(&[from]) else {
         return Ok(());
     };
+    let unnamed = columns.len().saturating_sub(alias.columns.len());
+    if unnamed > 0 && alias.name.value == ITEMS {
+        let count = unnamed + 1;
+        return Err(Error::Planning {
+            message: format!("the query of ARRAY has to have one column, not {count}"),
+            position: None,
+        });
+    }
     let rest = columns.iter().skip(alias.columns.len()).map(Column::name);
     let rest = rest.map(|name| TableAliasColumnDef {
         name: quoted(name),
