@@ -36,6 +36,9 @@ impl Session {
         change: &ChangedRows,
         params: Params,
     ) -> Result<Query> {
+        if let Some(others) = change.others()? {
+            self.planned(planning, others, &params).await?;
+        }
         let counting = self.planned(planning, change.counted()?, &params).await?;
         let table = self
             .context()

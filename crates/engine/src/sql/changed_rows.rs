@@ -150,6 +150,15 @@ fn has_query(expr: &Expr) -> bool {
 }
 
 impl ChangedRows {
+    /// The query of what else is read. No part of it sees the table: it could be planned by itself.
+    pub(crate) fn others(&self) -> Result<Option<DataFusionStatement>> {
+        let query = self
+            .others
+            .as_ref()
+            .map(|others| format!("SELECT 1 FROM {others}"));
+        query.map(|query| parse_statement(&query)).transpose()
+    }
+
     /// The query that counts the rows that are changed.
     pub(crate) fn counted(&self) -> Result<DataFusionStatement> {
         let ChangedRows { table, alias, .. } = self;
