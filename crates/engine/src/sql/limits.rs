@@ -35,6 +35,16 @@ enum Limit {
     },
 }
 
+impl Limit {
+    /// What the user wrote as a number of rows, or of per cent.
+    fn number(&self) -> &Expr {
+        match self {
+            Limit::By { rows, .. } | Limit::Ties { rows } => rows,
+            Limit::Percent { share, .. } => share,
+        }
+    }
+}
+
 pub(super) fn expand(query: &mut Query, scope: &Scope<'_>) -> Result<()> {
     if let Some(OrderBy {
         kind: OrderByKind::Expressions(order),
@@ -48,6 +58,9 @@ pub(super) fn expand(query: &mut Query, scope: &Scope<'_>) -> Result<()> {
     let Some((limit, offset)) = taken(query)? else {
         return order_by_all(query, scope);
     };
+    for number in [limit.number()].into_iter().chain(&offset) {
+        check_number(number, scope)?;
+    }
     wrap(query)?;
     let order = match &query.order_by {
         None => Vec::new(),
@@ -110,6 +123,18 @@ fn number_of_rows(query: &mut Query, scope: &Scope<'_>) -> Result<()> {
         *value = number_of(subquery, scope)?.map_or_else(|| parse_expr("0"), Ok)?;
     }
     Ok(())
+}
+
+/// An error for a number that reads a column: it is one number for all rows.
+fn check_number(number: &Expr, scope: &Scope<'_>) -> Result<()> {
+    if matches!(number, Expr::Value(_)) {
+        return Ok(());
+    }
+    let mut query = parse_query("SELECT 1")?;
+    if let SetExpr::Select(select) = query.body.as_mut() {
+        select.projection = vec![SelectItem::UnnamedExpr(number.clone())];
+    }
+    scope.columns(*query).map(drop)
 }
 
 fn number_of(subquery: &Query, scope: &Scope<'_>) -> Result<Option<Expr>> {
