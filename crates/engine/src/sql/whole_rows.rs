@@ -1,7 +1,7 @@
 //! The name of a table as a value: `SELECT emp FROM emp` is the whole row, a struct.
 //!
 //! In: a SELECT, the columns of its FROM. Out: the SELECT with the columns of the table in place of its name.
-//! Invariant: a column of that name comes first; so does a parameter of a lambda.
+//! Invariant: a column of that name comes first; so does a parameter of a lambda. The name of a series or a list in FROM is its value.
 //! Not here: names of tables in HAVING and ORDER BY, where aliases of items stand; rows that an outer join may leave out,
 //! which would be NULL and not a struct of NULLs.
 
@@ -15,7 +15,8 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::sql::ast::{call, quoted, text};
+use crate::sql::ast::{self, call, factors, quoted, text, written_struct};
+use crate::sql::clauses::SERIES;
 use crate::sql::expand::{Column, Scope};
 use crate::sql::walk::Walk;
 
@@ -43,14 +44,16 @@ pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
         if columns.iter().any(|column| column.has_name(table)) {
             continue;
         }
-        if *side == OuterJoinSide::MayBeNull {
+        let value = value_of(table, &select.from, &columns);
+        if value.is_none() && *side == OuterJoinSide::MayBeNull {
             return Err(Error::Unsupported {
                 message: format!(
                     "the whole row of '{table}', which an outer join may leave out; write its columns"
                 ),
             });
         }
-        put(select, table, &row_of(table, &columns));
+        let row = value.unwrap_or_else(|| row_of(table, &columns));
+        put(select, table, &row);
     }
     Ok(())
 }
@@ -100,7 +103,9 @@ fn name_of(factor: &TableFactor) -> Option<String> {
             Some(alias) => Some(alias.name.value.clone()),
             None => Some(name.0.last()?.as_ident()?.value.clone()),
         },
-        TableFactor::Derived { alias, .. } => Some(alias.as_ref()?.name.value.clone()),
+        TableFactor::Derived { alias, .. } | TableFactor::UNNEST { alias, .. } => {
+            Some(alias.as_ref()?.name.value.clone())
+        }
         _ => None,
     }
 }
@@ -114,11 +119,37 @@ fn values_of(select: &mut Select) -> Vec<&mut Expr> {
     items.chain(&mut select.selection).collect()
 }
 
-fn row_of(table: &str, columns: &[Column]) -> Expr {
-    let own = columns.iter().filter(|column| {
+/// The column of a series or a list in FROM.
+fn value_of(table: &str, from: &[TableWithJoins], columns: &[Column]) -> Option<Expr> {
+    let is_named = |factor: &&TableFactor| {
+        name_of(factor).is_some_and(|name| name.eq_ignore_ascii_case(table))
+    };
+    let gives_values = match factors(from).find(is_named)? {
+        TableFactor::Table { name, args, .. } => {
+            let called = args.as_ref().and_then(|_| ast::name_of(name));
+            called.is_some_and(|name| SERIES.contains(&name.as_str()))
+        }
+        TableFactor::UNNEST { array_exprs, .. } => array_exprs
+            .iter()
+            .all(|list| written_struct(list).is_none()),
+        _ => false,
+    };
+    let mut own = columns_of(table, columns);
+    match (own.next(), own.next()) {
+        (Some(column), None) if gives_values => Some(column.expr()),
+        _ => None,
+    }
+}
+
+fn columns_of<'a>(table: &str, columns: &'a [Column]) -> impl Iterator<Item = &'a Column> {
+    columns.iter().filter(move |column| {
         let name = column.table.last();
         name.is_some_and(|name| name.eq_ignore_ascii_case(table))
-    });
+    })
+}
+
+fn row_of(table: &str, columns: &[Column]) -> Expr {
+    let own = columns_of(table, columns);
     let fields = own.flat_map(|column| [text(column.name()), column.expr()]);
     call("named_struct", fields.collect())
 }

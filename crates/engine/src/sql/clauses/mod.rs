@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 use crate::sql::ast::position_of;
 use crate::sql::statement::visit;
 use crate::sql::walk::{done, flow};
-pub(super) use unnested::with_columns;
+pub(super) use unnested::{SERIES, with_columns};
 
 /// Rewrites all clauses of a statement that have another form.
 pub(crate) fn rewrite(statement: &mut DataFusionStatement) -> Result<()> {

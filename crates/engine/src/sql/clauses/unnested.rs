@@ -16,7 +16,7 @@ use crate::sql::ast::{call, written_struct};
 use crate::sql::walk::Walk;
 
 /// Functions that yield a series as a list, and as a table.
-const SERIES: [&str; 2] = ["range", "generate_series"];
+pub(in crate::sql) const SERIES: [&str; 2] = ["range", "generate_series"];
 
 /// Writes the tables of FROM so.
 pub(super) fn unnest(from: &mut [TableWithJoins]) {
