@@ -25,7 +25,7 @@ pub use runtime::options::{Audience, GroupByOperator, OPTIONS, OptionSpec, Sessi
 pub use runtime::processor;
 pub use runtime::trace::{Lane, Phase, Span};
 pub use scan::names::with_names_once;
-pub use scan::plain_types::plain_schema;
+pub use scan::plain_types::{plain_schema, with_null_codes};
 pub use scan::schema::Tables;
 pub use scan::writes::new_file::NewFile;
 pub use scan::writes::{READER_GONE, open_in_place};

@@ -15,8 +15,7 @@ use arrow::datatypes::{
     DataType, Field, GenericBinaryType, GenericStringType, Schema, SchemaRef, StringViewType,
 };
 use arrow::error::ArrowError;
-use grouse::plain_schema;
-use grouse::with_names_once;
+use grouse::{plain_schema, with_names_once, with_null_codes};
 use shared_simdutf8::basic::from_utf8;
 
 /// The schema of data that has come in, each name once; what a library says about the whole stays behind.
@@ -42,9 +41,12 @@ pub fn admit(
 ) -> Result<RecordBatch, ArrowError> {
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     let columns = batch.columns().iter().zip(schema.fields());
-    let columns = columns.map(|(column, field)| match text {
-        Text::Valid => as_plain(Arc::clone(column), field),
-        Text::Unknown => as_plain(checked(column, field.name())?, field),
+    let columns = columns.map(|(column, field)| {
+        let column = match text {
+            Text::Valid => Arc::clone(column),
+            Text::Unknown => checked(column, field.name())?,
+        };
+        as_plain(with_null_codes(&column)?, field)
     });
     let columns = columns.collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
     RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)

@@ -86,3 +86,18 @@ def test_dictionaries_of_any_kind_are_their_values(con, seed):
         for _ in range(12):
             sql = query(chance)
             assert rows_of(con.sql(sql).fetchall()) == rows_of(judge.sql(sql).fetchall()), f"{name}: {sql}"
+
+
+def test_null_among_a_dictionarys_values_is_null(con, tmp_path):
+    """Arrow's cast of codes to views of strings gave it an empty text."""
+    codes = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2, None]), pa.array(["x", None, ""]))
+    coded = pa.table({"c": codes, "l": pa.ListArray.from_arrays(pa.array([0, 1, 2, 3, 4]), codes)})
+    with pa.OSFile(str(tmp_path / "coded.arrow"), "wb") as file, pa.ipc.new_file(file, coded.schema) as writer:
+        writer.write_table(coded)
+    for source in ["coded", f"'{tmp_path}/coded.arrow'"]:
+        groups = con.sql(f"SELECT c::VARCHAR, count(*) FROM {source} GROUP BY 1").fetchall()
+        assert sorted(groups, key=str) == [("", 1), ("x", 1), (None, 2)], source
+        assert con.sql(f"SELECT count(c::VARCHAR), count(*) FILTER (WHERE c::VARCHAR = '') FROM {source}").fetchall() == [(2, 1)]
+        assert con.sql(f"SELECT count(l[1]::VARCHAR) FROM {source}").fetchall() == [(2,)]
+    con.sql(f"COPY (SELECT c FROM coded) TO '{tmp_path}/coded.json'")
+    assert con.sql(f"SELECT count(c), count(*) FROM '{tmp_path}/coded.json'").fetchall() == [(2, 4)]

@@ -4,14 +4,18 @@
 //! Invariant: run-end encoded columns are their values, views of lists are lists, dictionaries of anything but text
 //! and bytes are these values, and so are decimals of 32 and 64 bits, beyond which sums and products would run; dates are days, never
 //! milliseconds, which would have a time as strings; all times of day have the unit of TIME '…', since DataFusion compares none of
-//! two units. A table of plain types stays what it is.
+//! two units. A table of plain types stays what it is. No code stands for NULL: a row without a value has no code.
 //! Not here: reading the columns.
 
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use datafusion::arrow::array::{
+    Array, ArrayData, ArrayRef, RecordBatch, RecordBatchOptions, make_array,
+};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Fields, Schema, SchemaRef, TimeUnit};
+use datafusion::arrow::error::ArrowError;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::Result;
 use datafusion::logical_expr::{Expr, TableType};
@@ -59,6 +63,46 @@ fn plain_type(kind: &DataType) -> DataType {
 fn are_worth_codes(values: &DataType) -> bool {
     use DataType::{Binary, BinaryView, LargeBinary};
     values.is_string() || matches!(values, Binary | LargeBinary | BinaryView)
+}
+
+/// The same rows; where a code stands for NULL among a dictionary's values, the row has none. Arrow's cast of codes to views
+/// of strings does not look whether a value is NULL.
+pub fn with_null_codes(column: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    let data = column.to_data();
+    match has_null_values(&data) {
+        true => Ok(make_array(null_codes(data)?)),
+        false => Ok(Arc::clone(column)),
+    }
+}
+
+/// The same for all columns.
+pub(crate) fn batch_with_null_codes(batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
+    let columns = batch.columns().iter().map(with_null_codes);
+    let columns = columns.collect::<Result<Vec<_>, _>>()?;
+    let (schema, _, rows) = batch.into_parts();
+    let options = RecordBatchOptions::new().with_row_count(Some(rows));
+    RecordBatch::try_new_with_options(schema, columns, &options)
+}
+
+fn has_null_values(data: &ArrayData) -> bool {
+    let is_dictionary = matches!(data.data_type(), DataType::Dictionary(..));
+    let has_nulls = |child: &ArrayData| is_dictionary && child.null_count() > 0;
+    data.child_data()
+        .iter()
+        .any(|child| has_nulls(child) || has_null_values(child))
+}
+
+fn null_codes(data: ArrayData) -> Result<ArrayData, ArrowError> {
+    if !has_null_values(&data) {
+        return Ok(data);
+    }
+    if matches!(data.data_type(), DataType::Dictionary(..)) {
+        let nulls = make_array(data.clone()).logical_nulls();
+        return data.into_builder().nulls(nulls).build();
+    }
+    let children = data.child_data().iter().cloned().map(null_codes);
+    let children = children.collect::<Result<Vec<_>, _>>()?;
+    data.into_builder().child_data(children).build()
 }
 
 /// The table, with plain types.

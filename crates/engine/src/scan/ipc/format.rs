@@ -39,6 +39,7 @@ use object_store::{ObjectMeta, ObjectStore};
 use super::ipc_schema;
 use super::messages::check;
 use crate::scan::names::with_names_once;
+use crate::scan::plain_types::batch_with_null_codes;
 use crate::scan::widen::common_schema;
 
 /// What DataFusion calls IPC streams.
@@ -243,6 +244,8 @@ impl FileOpener for CheckedOpener {
             let source = of_file(&source.unchecked, columns, &file)?;
             let opener = source.create_file_opener(store, &config, partition)?;
             let batches = opener.open(file)?.await.map_err(damaged)?;
+            let batches =
+                batches.map(|batch| Ok::<_, DataFusionError>(batch_with_null_codes(batch?)?));
             Ok(batches.map_err(damaged).boxed())
         }))
     }
