@@ -1,14 +1,14 @@
 //! The door for Arrow data of others: checked, and in types that the engine computes with.
 //!
 //! In: batches from a C interface, which are taken on trust by Arrow. Out: the same rows.
-//! Invariant: text is UTF-8, or there is an error that names column and row; types are plain.
+//! Invariant: text is UTF-8, or there is an error that names column and row; an empty column has no places; types are plain.
 //! Not here: which types are plain (the engine's scan/plain_types.rs), who owns the memory (borrowed.rs), objects that are no Arrow data (grouse/_frames.py).
 
 use std::sync::Arc;
 
 use arrow::array::{
     Array, ArrayRef, AsArray, GenericByteArray, GenericByteViewArray, GenericStringArray,
-    OffsetSizeTrait, RecordBatch, RecordBatchOptions, make_array,
+    OffsetSizeTrait, RecordBatch, RecordBatchOptions, make_array, new_empty_array,
 };
 use arrow::compute::cast;
 use arrow::datatypes::{
@@ -65,7 +65,10 @@ fn checked(array: &ArrayRef, name: &str) -> Result<ArrayRef, ArrowError> {
         DataType::Utf8 => checked_text::<i32>(array, name),
         DataType::LargeUtf8 => checked_text::<i64>(array, name),
         DataType::Utf8View => checked_views(array, name),
-        kind if may_have_text(kind) => {
+        DataType::Binary | DataType::LargeBinary if array.is_empty() => {
+            Ok(new_empty_array(array.data_type()))
+        }
+        kind if has_places(kind) => {
             let data = array.to_data();
             let children = data.child_data().iter();
             let children = children.map(|child| {
@@ -88,26 +91,35 @@ fn checked(array: &ArrayRef, name: &str) -> Result<ArrayRef, ArrowError> {
     }
 }
 
-fn may_have_text(kind: &DataType) -> bool {
+/// Whether there are places of text in it, or of bytes.
+fn has_places(kind: &DataType) -> bool {
     match kind {
-        DataType::Utf8 | DataType::LargeUtf8 | DataType::Utf8View => true,
-        DataType::Dictionary(_, values) => may_have_text(values),
+        DataType::Utf8
+        | DataType::LargeUtf8
+        | DataType::Utf8View
+        | DataType::Binary
+        | DataType::LargeBinary => true,
+        DataType::Dictionary(_, values) => has_places(values),
         DataType::RunEndEncoded(_, field)
         | DataType::List(field)
         | DataType::LargeList(field)
         | DataType::ListView(field)
         | DataType::LargeListView(field)
         | DataType::FixedSizeList(field, _)
-        | DataType::Map(field, _) => may_have_text(field.data_type()),
-        DataType::Struct(fields) => fields.iter().any(|field| may_have_text(field.data_type())),
+        | DataType::Map(field, _) => has_places(field.data_type()),
+        DataType::Struct(fields) => fields.iter().any(|field| has_places(field.data_type())),
         DataType::Union(fields, _) => fields
             .iter()
-            .any(|(_, field)| may_have_text(field.data_type())),
+            .any(|(_, field)| has_places(field.data_type())),
         _ => false,
     }
 }
 
 fn checked_text<O: OffsetSizeTrait>(array: &ArrayRef, name: &str) -> Result<ArrayRef, ArrowError> {
+    // Of an empty slice Arrow takes over the places, but not the text.
+    if array.is_empty() {
+        return Ok(new_empty_array(array.data_type()));
+    }
     let text: &GenericByteArray<GenericStringType<O>> = array.as_bytes();
     let offsets = text.value_offsets();
     let (Some(first), Some(last)) = (offsets.first(), offsets.last()) else {

@@ -217,3 +217,25 @@ def test_a_damaged_page_index_is_a_warning(con, tmp_path):
     path.write_bytes(content)
     with pytest.warns(UserWarning, match="page index"):
         assert con.sql(f"SELECT count(*) FROM '{path}'").fetchone() == (3,)
+
+
+def empty_parts() -> dict[str, pa.Array | pa.ChunkedArray]:
+    """Columns with an empty slice from the middle of text or bytes, and how many rows they have."""
+    text, data = pa.array(["a", "bc", "d", "e", "f"]), pa.array([b"a", b"bc", b"d", b"e", b"f"])
+    return {
+        "slice": text[3:3],
+        "chunks": pa.chunked_array([text[1:3], text[3:3], text[3:5]]),
+        "bytes": pa.chunked_array([data[1:3], data[3:3], data[3:5]]),
+        "values": pa.DictionaryArray.from_arrays(pa.array([None, None], pa.int8()), text[2:2]),
+        "items": pa.ListArray.from_arrays(pa.array([0, 0, 0]), text[1:1]),
+        "items of bytes": pa.ListArray.from_arrays(pa.array([0, 0, 0]), data[1:1]),
+    }
+
+
+@pytest.mark.parametrize("name", empty_parts())
+def test_empty_slices_are_empty(con, name):
+    column = empty_parts()[name]
+    sliced = pa.table({"c": column})
+    assert con.sql("SELECT c FROM sliced").fetchall() == [(value,) for value in column.to_pylist()]
+    con.sql("CREATE TABLE kept AS SELECT * FROM sliced")
+    assert con.sql("SELECT count(*), count(c) FROM kept").fetchall() == [(len(column), len(column) - column.null_count)]
