@@ -67,6 +67,18 @@ def test_numpy_behind_arrow_is_copied_too(con):
     assert sum(result["n"].to_pylist()) == 499500
 
 
+def test_numpy_behind_polars_is_copied_too(con):
+    numbers = numpy.arange(10)
+    frame = polars.DataFrame({"n": numbers})
+    con.sql("CREATE TABLE kept AS SELECT * FROM frame")
+    con.register("registered", frame)
+    result = con.sql("SELECT n FROM frame").arrow()
+    numbers[:] = 7
+    assert con.sql("SELECT sum(n) FROM kept").fetchone() == (45,)
+    assert con.sql("SELECT sum(n) FROM registered").fetchone() == (45,)
+    assert sum(result["n"].to_pylist()) == 45
+
+
 @pytest.mark.parametrize("index", [[3, 1, 2, 0], list("abcd"), pandas.MultiIndex.from_tuples([(1, 2), (1, 3), (2, 1), (2, 2)])])
 def test_an_index_is_no_column(con, index):
     frame = pandas.DataFrame({"k": [1, 1, 2, 2]}, index=index)

@@ -114,19 +114,15 @@ pub fn table(
         }))
         .map(Source::own);
     }
-    let never_changes = is_frame_of(object, "polars")?;
+    // Rust's own strings. Numbers may be those of an array of numpy, which can be written to.
+    let text = match is_frame_of(object, "polars")? {
+        true => Text::Valid,
+        false => Text::Unknown,
+    };
     let admitted = py.detach(|| {
-        // Rust's own strings.
-        let text = match never_changes {
-            true => Text::Valid,
-            false => Text::Unknown,
-        };
         let batches = reader.map(|batch| admit(&batch?, &schema, text));
         let batches = batches.collect::<Result<Vec<_>, ArrowError>>()?;
-        let borrowed = match never_changes {
-            true => Borrowed::default(),
-            false => Borrowed::of(&batches),
-        };
+        let borrowed = Borrowed::of(&batches);
         if lasting == Lasting::Statement {
             return Ok((batches, borrowed));
         }
