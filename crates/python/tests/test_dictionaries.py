@@ -101,3 +101,29 @@ def test_null_among_a_dictionarys_values_is_null(con, tmp_path):
         assert con.sql(f"SELECT count(l[1]::VARCHAR) FROM {source}").fetchall() == [(2,)]
     con.sql(f"COPY (SELECT c FROM coded) TO '{tmp_path}/coded.json'")
     assert con.sql(f"SELECT count(c), count(*) FROM '{tmp_path}/coded.json'").fetchall() == [(2, 4)]
+
+
+def test_windows_over_many_rows_of_small_codes(con):
+    frame = pandas.DataFrame({"c": pandas.Categorical(["a", "b", "c", None] * 100), "r": range(400)})
+    con.register("d", frame)
+    for function, expected in [
+        ("lag(c)", [(None, 1), ("a", 100), ("b", 100), ("c", 100), (None, 99)]),
+        ("lead(c, 4)", [("a", 99), ("b", 99), ("c", 99), (None, 99), (None, 4)]),
+        ("lag(c, 400, 'none')", [("none", 400)]),
+        ("nth_value(c, 2)", [(None, 1), ("b", 399)]),
+        ("first_value(c)", [("a", 400)]),
+        ("last_value(c)", [("a", 100), ("b", 100), ("c", 100), (None, 100)]),
+    ]:
+        counts: dict[str | None, int] = {}
+        for value, count in expected:
+            counts[value] = counts.get(value, 0) + count
+        query = f"SELECT v, count(*) FROM (SELECT {function} OVER (ORDER BY r) AS v FROM d) GROUP BY v"
+        assert dict(con.sql(query).fetchall()) == counts, function
+
+
+def test_lists_of_different_small_codes_have_an_order(con):
+    frame = pandas.DataFrame({"c": pandas.Categorical(["b", "a", "c", None] * 100)})
+    con.register("d", frame)
+    assert con.sql("SELECT array_agg(DISTINCT c ORDER BY c) FROM d").fetchall() == [(["a", "b", "c", None],)]
+    query = "SELECT array_agg(DISTINCT c ORDER BY c DESC) FILTER (WHERE c IS NOT NULL) FROM d"
+    assert con.sql(query).fetchall() == [(["c", "b", "a"],)]

@@ -92,7 +92,7 @@ fn analysis() -> Vec<Pass<Analysis>> {
         First, ByDataFusion, settled_types::SettleTypes,                    "CASE and UNION have the type of all their branches, written rows those of their columns";
         First, ByDataFusion, meanings::MeanAsSql,                           "casts to integers round; % of floats, intervals and dates mean what SQL says";
         First, ByDataFusion, composed::ComposedAggregates,                  "an aggregate that others make up → an expression of these";
-        First, ByDataFusion, narrow_dictionaries::UnpackNarrowDictionaries, "first_value(d) of a dictionary of small keys → of its values";
+        First, ByDataFusion, narrow_dictionaries::UnpackNarrowDictionaries, "first_value(d), lag(d) OVER (…) of a dictionary of small keys → of its values";
         First, ByDataFusion, compared::CompareExactly,                      "operands of comparisons get the type that loses no digit";
         Last,  ByDataFusion, outer_types::OuterTypes,                       "columns of an outer UNION have its type in subqueries, too";
         Last,  ByDataFusion, own_casts::OwnCasts,                           "CAST → a function of ours where DataFusion's is not SQL's";
