@@ -239,3 +239,24 @@ def test_empty_slices_are_empty(con, name):
     assert con.sql("SELECT c FROM sliced").fetchall() == [(value,) for value in column.to_pylist()]
     con.sql("CREATE TABLE kept AS SELECT * FROM sliced")
     assert con.sql("SELECT count(*), count(c) FROM kept").fetchall() == [(len(column), len(column) - column.null_count)]
+
+
+INNER = pa.struct([("z", pa.int64())])
+SLICES = {
+    "struct": pa.array([{"x": {"z": n}} for n in range(20)])[7:],
+    "struct of lists": pa.array([{"x": {"z": [n]}} for n in range(20)])[7:],
+    "list of fixed length": pa.array([[{"z": n}, {"z": -n}] for n in range(20)], pa.list_(INNER, 2))[7:],
+    "items": pa.ListArray.from_arrays(pa.array([0, 1, 3]), pa.array([{"x": {"z": n}} for n in range(20)])[7:]),
+    "map": pa.array([[("k", {"x": {"z": n}})] for n in range(20)], pa.map_(pa.string(), pa.struct([("x", INNER)])))[7:],
+    "nothing": pa.array([{"x": {"z": n}} for n in range(20)])[3:3],
+}
+
+
+@pytest.mark.parametrize("name", SLICES)
+def test_slices_with_structs_inside(con, name):
+    column = SLICES[name]
+    expected = [dict(value) if name == "map" else value for value in column.to_pylist()]
+    sliced = pa.table({"c": column})
+    batch = pa.record_batch([column], names=["c"])
+    for source in [sliced, batch, sliced.to_reader()]:  # noqa: B007
+        assert [row[0] for row in con.sql("SELECT c FROM source").fetchall()] == expected, type(source)

@@ -1,9 +1,9 @@
-"""Frames of pandas and polars as Arrow data that the engine computes with.
+"""Frames of pandas and polars, and tables of pyarrow, as Arrow data that the engine computes with.
 
-In: a DataFrame. Out: a pyarrow Table, or a polars DataFrame without columns of no type.
+In: a DataFrame, or a table, batch or reader of pyarrow. Out: data of pyarrow, or a polars DataFrame without columns of no type.
 Invariant: a column has the values that the frame shows, or there is an error that names it: no time of day is cut off, no index
 becomes a column, and no value takes the type of its neighbours.
-Not here: Arrow data itself, which the native module checks.
+Not here: text and types of Arrow data, which the native module checks.
 """
 
 from __future__ import annotations
@@ -49,7 +49,60 @@ def of_pandas(frame: Any) -> Any:
     for at, field in enumerate(table.schema):
         if _has_to_be_seen(frame.dtypes.iloc[at], field.type):
             table = table.set_column(at, field.name, _column(frame.iloc[:, at]))
-    return table
+    return of_pyarrow(table)
+
+
+def of_pyarrow(data: Any) -> Any:
+    """The same table, batch or reader; Arrow's Rust library goes twice to where a struct begins that lies in a slice of another one."""
+    import pyarrow
+
+    if not any(_has_inner_struct(field.type) for field in data.schema):
+        return data
+    if isinstance(data, pyarrow.Table):
+        columns = [pyarrow.chunked_array([_whole(chunk) for chunk in column.chunks], column.type) for column in data.columns]
+        return pyarrow.Table.from_arrays(columns, schema=data.schema)
+    if isinstance(data, pyarrow.RecordBatch):
+        return _whole_batch(data)
+    return pyarrow.RecordBatchReader.from_batches(data.schema, (_whole_batch(batch) for batch in data))
+
+
+def _has_inner_struct(kind: Any, is_inside: bool = False) -> bool:
+    """Whether a struct lies directly in another one or in a list of fixed length."""
+    from pyarrow import types
+
+    if not types.is_nested(kind):
+        return False
+    if types.is_struct(kind) and is_inside:
+        return True
+    is_inside = types.is_struct(kind) or types.is_fixed_size_list(kind)
+    return any(_has_inner_struct(kind.field(at).type, is_inside) for at in range(kind.num_fields))
+
+
+def _whole_batch(batch: Any) -> Any:
+    import pyarrow
+
+    return pyarrow.RecordBatch.from_arrays([_whole(column) for column in batch.columns], schema=batch.schema)
+
+
+def _whole(array: Any) -> Any:
+    """The array, copied if it is a slice or contains one, and such structs."""
+    import pyarrow
+
+    is_copied = _has_inner_struct(array.type) and _is_slice(array)
+    return pyarrow.concat_arrays([array]) if is_copied else array
+
+
+def _is_slice(array: Any) -> bool:
+    from pyarrow import types
+
+    kind = array.type
+    if array.offset > 0:
+        return True
+    if types.is_struct(kind):
+        return any(_is_slice(array.field(at)) for at in range(kind.num_fields))
+    if types.is_map(kind):
+        return _is_slice(array.keys) or _is_slice(array.items)
+    return hasattr(array, "values") and _is_slice(array.values)
 
 
 def _has_to_be_seen(dtype: Any, kind: Any) -> bool:

@@ -115,7 +115,7 @@ pub fn table(
         .map(Source::own);
     }
     // Rust's own strings. Numbers may be those of an array of numpy, which can be written to.
-    let text = match is_frame_of(object, "polars")? {
+    let text = match is_of_class(object, "polars", "DataFrame")? {
         true => Text::Valid,
         false => Text::Unknown,
     };
@@ -231,11 +231,18 @@ fn open(object: &Bound<'_, PyAny>) -> PyResult<Reader> {
     input.into_reader()
 }
 
-/// Frames whose own way into Arrow loses something, by way of grouse/_frames.py.
+/// Data whose own way into Arrow loses something, by way of grouse/_frames.py.
 fn plain<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
-    for (library, function) in [("pandas", "of_pandas"), ("polars", "of_polars")] {
-        if is_frame_of(object, library)? {
+    let ways = [
+        ("pandas", "DataFrame", "of_pandas"),
+        ("polars", "DataFrame", "of_polars"),
+        ("pyarrow", "Table", "of_pyarrow"),
+        ("pyarrow", "RecordBatch", "of_pyarrow"),
+        ("pyarrow", "RecordBatchReader", "of_pyarrow"),
+    ];
+    for (library, class, function) in ways {
+        if is_of_class(object, library, class)? {
             return py
                 .import("grouse._frames")?
                 .call_method1(function, (object,));
@@ -244,15 +251,15 @@ fn plain<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     Ok(object.clone())
 }
 
-/// Whether it is a DataFrame of this library, which then has been imported.
-fn is_frame_of(object: &Bound<'_, PyAny>, library: &str) -> PyResult<bool> {
+/// Whether it is of this class of a library, which then has been imported.
+fn is_of_class(object: &Bound<'_, PyAny>, library: &str, class: &str) -> PyResult<bool> {
     let py = object.py();
     let modules = py.import(intern!(py, "sys"))?.getattr("modules")?;
     let module = modules.call_method1("get", (library,))?;
     if module.is_none() {
         return Ok(false);
     }
-    match module.getattr("DataFrame") {
+    match module.getattr(class) {
         Ok(class) => object.is_instance(&class),
         // A module of this name that is another one, or is being imported.
         Err(_) => Ok(false),
