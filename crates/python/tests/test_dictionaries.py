@@ -5,6 +5,7 @@ Batches have dictionaries of their own; these hold values twice, values that no 
 
 from __future__ import annotations
 
+import datetime
 import random
 
 import duckdb
@@ -127,3 +128,25 @@ def test_lists_of_different_small_codes_have_an_order(con):
     assert con.sql("SELECT array_agg(DISTINCT c ORDER BY c) FROM d").fetchall() == [(["a", "b", "c", None],)]
     query = "SELECT array_agg(DISTINCT c ORDER BY c DESC) FILTER (WHERE c IS NOT NULL) FROM d"
     assert con.sql(query).fetchall() == [(["c", "b", "a"],)]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("SELECT sum(c::INT) FROM d WHERE c <> 'a'", 3),
+        ("SELECT sum(c::INT) FILTER (WHERE c <> 'a') FROM d", 3),
+        ("SELECT sum(CASE WHEN c <> 'a' THEN c::INT END) FROM d", 3),
+        ("SELECT count(*) FROM d WHERE c <> 'a' AND c::INT > 1", 1),
+        ("SELECT sum(TRY_CAST(c AS INT)) FROM d", 3),
+        ("SELECT max(c::DOUBLE) FROM d WHERE c <> 'a'", 2.0),
+    ],
+)
+def test_values_that_no_row_has_are_not_cast(con, query, expected):
+    frame = pandas.DataFrame({"c": pandas.Categorical(["1", "a", "2"])})
+    con.register("d", frame)
+    assert con.sql(query).fetchall() == [(expected,)]
+
+
+def test_codes_are_cast_as_their_values(con):
+    frame = pandas.DataFrame({"c": pandas.Categorical(["[1, 2]", None]), "d": pandas.Categorical(["2024-1-2", None])})  # noqa: F841
+    assert con.sql("SELECT c::INT[], d::DATE FROM frame").fetchall() == [([1, 2], datetime.date(2024, 1, 2)), (None, None)]

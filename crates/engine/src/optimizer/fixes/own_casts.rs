@@ -3,7 +3,7 @@
 //! In: a plan whose types are known. Out: the same plan, in which strings become dates, timestamps, intervals, bytes and lists, and
 //! timestamps, intervals, bytes, lists and structs become strings, by functions of ours; parts of lists and structs are cast as they are
 //! alone, and `array_to_string` writes them so; quotients of decimals are rounded, long decimals become the nearest double;
-//! timestamps with a zone go by its clock.
+//! timestamps with a zone go by its clock; codes are cast by the values that rows have.
 //! Invariant: names stay.
 //! Not here: the functions (functions/); numbers that are rounded (meanings.rs), because type coercion never rounds.
 
@@ -87,6 +87,7 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         _ => return Ok(Transformed::no(part)),
     };
     let to = field.data_type();
+    let is_unpacked = unpack(expr, to, schema);
     if let Expr::Literal(text, _) = expr.as_ref()
         && is_text_cast(&text.data_type(), to)
     {
@@ -96,7 +97,25 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         return Ok(Transformed::yes(Expr::Literal(value, None)));
     }
     let own = own_cast(expr, to, is_try, schema);
-    Ok(own.map_or_else(|| Transformed::no(part), Transformed::yes))
+    Ok(own.map_or_else(
+        || Transformed::new_transformed(part, is_unpacked),
+        Transformed::yes,
+    ))
+}
+
+/// Makes values of codes whose cast may fail, for DataFusion casts all values of a dictionary, also those that no row has. Whether it
+/// did so.
+fn unpack(expr: &mut Expr, to: &DataType, schema: &DFSchema) -> bool {
+    let Ok(DataType::Dictionary(_, values)) = expr.get_type(schema) else {
+        return false;
+    };
+    let never_fails = *values == *to || values.is_string() && to.is_string();
+    if never_fails || matches!(to, DataType::Dictionary(..)) {
+        return false;
+    }
+    let codes = std::mem::take(expr);
+    *expr = Expr::Cast(Cast::new(Box::new(codes), *values));
+    true
 }
 
 fn is_decimal(expr: &Expr, schema: &DFSchema) -> bool {
