@@ -260,3 +260,19 @@ def test_slices_with_structs_inside(con, name):
     batch = pa.record_batch([column], names=["c"])
     for source in [sliced, batch, sliced.to_reader()]:  # noqa: B007
         assert [row[0] for row in con.sql("SELECT c FROM source").fetchall()] == expected, type(source)
+
+
+def test_seconds_are_timestamps_in_parquet(con, tmp_path):
+    """Other readers saw numbers: Parquet has no unit of seconds."""
+    seconds = pa.array([1704067200, None], pa.timestamp("s"))
+    zoned = pa.array([0, None], pa.timestamp("s", "UTC"))
+    nested = pa.ListArray.from_arrays(pa.array([0, 1, 2]), pa.StructArray.from_arrays([seconds], ["t"]))
+    times = pa.table({"n": [1, 2], "t": seconds, "z": zoned, "l": nested})  # noqa: F841
+    before = con.sql("SELECT * FROM times ORDER BY n").fetchall()
+    con.sql(f"COPY (SELECT * FROM times ORDER BY n) TO '{tmp_path}/t.parquet'")
+    con.sql(f"COPY times TO '{tmp_path}/parts' (FORMAT parquet, PARTITION_BY (n))")
+    for path in [f"{tmp_path}/t.parquet", f"{tmp_path}/parts/*/*.parquet"]:
+        assert con.sql(f"SELECT n, t, z, l FROM '{path}' ORDER BY n").fetchall() == before
+    columns = pyarrow.parquet.ParquetFile(tmp_path / "t.parquet").schema
+    logical = [str(columns.column(at).logical_type) for at in range(1, 4)]
+    assert all("timeUnit=milliseconds" in kind for kind in logical), logical

@@ -23,6 +23,7 @@ pub(crate) mod ipc;
 pub mod widen;
 pub mod names;
 pub mod footer;
+pub(crate) mod time_units;
 pub mod parquet;
 pub mod json;
 pub(crate) mod hive;

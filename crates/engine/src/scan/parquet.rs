@@ -56,6 +56,7 @@ use super::footer::{
 use super::names::with_distinct_names;
 use super::plain_types::plain_schema;
 use super::steady::Pinned;
+use super::time_units::schema_in_file_units;
 use super::widen::common_schema;
 pub(crate) use crate::runtime::accounted::Bytes;
 use crate::runtime::accounted::accounted;
@@ -407,9 +408,10 @@ impl FileFormat for Parquet {
         &self,
         input: Arc<dyn ExecutionPlan>,
         state: &dyn Session,
-        conf: FileSinkConfig,
+        mut conf: FileSinkConfig,
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        conf.output_schema = schema_in_file_units(conf.output_schema());
         self.datafusion
             .create_writer_physical_plan(input, state, conf, order)
             .await

@@ -23,6 +23,7 @@ use datafusion::datasource::physical_plan::{FileSink, FileSinkConfig};
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType};
 use futures::StreamExt;
 use object_store::ObjectStore;
@@ -38,6 +39,7 @@ use super::text::TextSink;
 use super::upload::Uploads;
 use crate::error::Error;
 use crate::scan::external::with_nullable;
+use crate::scan::time_units::{batch_in_file_units, schema_in_file_units};
 
 /// DataFusion's sink, whose files appear when all are whole.
 #[derive(Debug)]
@@ -138,6 +140,10 @@ impl DataSink for WholeFiles {
         context: &Arc<TaskContext>,
     ) -> DataFusionResult<u64> {
         let writer = self.writer()?;
+        let data = match self.datafusion.sink().is::<ParquetSink>() {
+            true => in_file_units(data),
+            false => data,
+        };
         let config = writer.config();
         let writes = context.session_config().get_extension::<Writes>();
         let writes = writes.unwrap_or_default();
@@ -180,6 +186,13 @@ impl DataSink for WholeFiles {
             }
         }
     }
+}
+
+/// The rows as Parquet has them.
+fn in_file_units(data: SendableRecordBatchStream) -> SendableRecordBatchStream {
+    let schema = schema_in_file_units(&data.schema());
+    let data = data.map(|batch| Ok::<_, DataFusionError>(batch_in_file_units(batch?)?));
+    Box::pin(RecordBatchStreamAdapter::new(schema, data))
 }
 
 async fn open_stage(
