@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, Int64Array, ListArray, MapArray, StringViewArray, UInt32Array,
-    UInt64Array,
 };
 use datafusion::arrow::buffer::OffsetBuffer;
 use datafusion::arrow::compute::{SortOptions, cast, sort_to_indices, take};
@@ -218,16 +217,16 @@ fn chosen() -> Vec<Definition> {
     let unique = rows(
         "list_unique",
         LIST,
-        |_| Ok(DataType::UInt64),
+        |_| Ok(DataType::Int64),
         |call| {
             let lists = call.lists(0);
-            call.each::<UInt64Array, _>(|row| {
+            call.each::<Int64Array, _>(|row| {
                 let values = sortable(&lists.value(row))?;
                 let mut known = std::collections::HashSet::new();
                 for place in (0..values.len()).filter(|place| values.is_valid(*place)) {
                     known.insert(ScalarValue::try_from_array(&values, place)?);
                 }
-                Ok(Some(known.len() as u64))
+                Ok(Some(known.len() as i64))
             })
         },
     );
