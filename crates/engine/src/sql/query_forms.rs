@@ -1,7 +1,8 @@
 //! Statements that stand where a query does: `PIVOT t ON c`, `UNPIVOT t ON a, b`, `SUMMARIZE t`, `DESCRIBE t`, `SHOW TABLES`,
-//! `PRAGMA table_info('t')`.
+//! `PRAGMA table_info('t')`; queries in brackets that begin with FROM.
 //!
-//! In: tokens. Out: `SELECT * FROM "pivot of"((SELECT * FROM t), (SELECT "list of", c), …)` and the like.
+//! In: tokens. Out: `SELECT * FROM "pivot of"((SELECT * FROM t), (SELECT "list of", c), …)` and the like; `(SELECT a FROM t)` for
+//! `(FROM t SELECT a)`, which the parser reads in FROM alone.
 //! Invariant: such a word is a statement only where a query may begin, so that columns and tables may have its name.
 //! Not here: what the calls mean (pivot.rs, unpivot.rs, summarize.rs, describe.rs); PIVOT behind a table, which the parser
 //! reads.
@@ -40,12 +41,28 @@ const FORMS: [&str; 9] = [
 /// Words that begin what stands behind the lists of PIVOT and UNPIVOT.
 const AFTER: [&str; 6] = ["ORDER", "LIMIT", "OFFSET", "UNION", "INTERSECT", "EXCEPT"];
 
+/// Words between queries.
+const SETS: [&str; 4] = ["UNION", "INTERSECT", "EXCEPT", "MINUS"];
+
+/// Words that begin what stands behind the tables of a query.
+const BEHIND_FROM: [&str; 10] = [
+    "PREWHERE", "WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY", "ORDER", "LIMIT", "OFFSET",
+    "FETCH",
+];
+
 /// Words that begin a query.
 const QUERIES: [&str; 5] = ["SELECT", "FROM", "WITH", "VALUES", "TABLE"];
 
 pub(super) fn rewrite(mut tokens: Tokens) -> Result<Tokens> {
     // From the last to the first: inner forms are put before those around them.
     for at in (0..tokens.len()).rev() {
+        if is_one_of(&tokens, at, &["FROM"]) && at > 0 && is_token(&tokens, at - 1, &Token::LParen)
+        {
+            let end = next_outside(&tokens, at, |_| false);
+            let query = select_first(&tokens[at..end]);
+            tokens.splice(at..end, query);
+            continue;
+        }
         if !is_one_of(&tokens, at, &FORMS) || !begins_query(&tokens, at) {
             continue;
         }
@@ -55,6 +72,37 @@ pub(super) fn rewrite(mut tokens: Tokens) -> Result<Tokens> {
         }
     }
     Ok(tokens)
+}
+
+/// Whether a query in brackets begins with FROM; there may be white space among the tokens.
+pub(super) fn has_from_first(tokens: &[TokenWithSpan]) -> bool {
+    let mut code = (tokens.iter()).filter(|token| !matches!(token.token, Token::Whitespace(_)));
+    let mut is_open = false;
+    code.any(|token| {
+        let is_first = is_open && is_one_of(std::slice::from_ref(token), 0, &["FROM"]);
+        is_open = token.token == Token::LParen;
+        is_first
+    })
+}
+
+/// `SELECT a FROM t WHERE b` for `FROM t SELECT a WHERE b`; `SELECT * FROM t` for `FROM t`.
+fn select_first(tokens: &[TokenWithSpan]) -> Tokens {
+    let start = Written::at(tokens[0].span);
+    let is_set = |at: usize| {
+        let is_left_out = is_token(tokens, at.saturating_sub(1), &Token::Mul);
+        is_one_of(tokens, at, &SETS) && !is_left_out
+    };
+    let select = next_outside(tokens, 1, |at| {
+        is_set(at) || is_one_of(tokens, at, &["SELECT"])
+    });
+    if !is_one_of(tokens, select, &["SELECT"]) {
+        return start.sql("SELECT *").copy(tokens).tokens;
+    }
+    let rest = next_outside(tokens, select + 1, |at| {
+        is_set(at) || is_one_of(tokens, at, &BEHIND_FROM)
+    });
+    let list = start.copy(&tokens[select..rest]);
+    list.copy(&tokens[..select]).copy(&tokens[rest..]).tokens
 }
 
 /// Whether a query may begin at this place.

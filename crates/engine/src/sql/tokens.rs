@@ -42,7 +42,8 @@ const WORDS: [&str; 22] = [
 
 /// The tokens in forms that the parser takes.
 pub(crate) fn rewrite(tokens: Tokens) -> Result<Tokens> {
-    if !tokens.iter().any(|token| may_be_form(&token.token)) {
+    let is_form = tokens.iter().any(|token| may_be_form(&token.token));
+    if !is_form && !query_forms::has_from_first(&tokens) {
         return Ok(tokens);
     }
     let is_code = |token: &TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
