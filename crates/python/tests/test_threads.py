@@ -328,3 +328,25 @@ def test_exit_that_takes_long_after_the_interpreter_has_ended(endless):
         "time.sleep(0.2)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True, timeout=CHILD_SECONDS_MAX)
+
+
+def test_a_table_that_is_replaced_is_always_there(con):
+    """A query between the end of the old table and the begin of the new one found none."""
+    frames = [pyarrow.table({"n": [1]}), pyarrow.table({"n": [2]})]
+    con.register("replaced", frames[0])
+    over = threading.Event()
+
+    def replace() -> None:
+        try:
+            for nth in range(1000):
+                con.register("replaced", frames[nth % 2])
+        finally:
+            over.set()
+
+    thread = threading.Thread(target=replace)
+    thread.start()
+    try:
+        while not over.is_set():
+            assert con.sql("SELECT n FROM replaced").fetchone() in [(1,), (2,)]
+    finally:
+        thread.join()

@@ -6,17 +6,17 @@
 //! planned; a view reads what its names stand for when it is read.
 //! Not here: what is a file and how it is read (files.rs).
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use async_trait::async_trait;
-use datafusion::catalog::{MemorySchemaProvider, SchemaProvider, TableProvider};
-use datafusion::common::{Result, plan_err};
+use datafusion::catalog::{SchemaProvider, TableProvider};
+use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::datasource::ViewTable;
-use futures::FutureExt;
 use futures::future::BoxFuture;
-use parking_lot::Mutex;
+use parking_lot::{Mutex, RwLock};
 
 use super::files::FileTables;
 use super::location::is_location;
@@ -60,10 +60,42 @@ fn own_table(name: &str) -> Option<Arc<dyn TableProvider>> {
     in_scope(|scope| scope.own.get(name).cloned())
 }
 
-/// DataFusion's in-memory schema with the file system behind it.
+/// Tables in memory. Unlike in DataFusion's schema a table can take the place of another one while queries look for it.
+#[derive(Debug, Default)]
+struct RegisteredTables(RwLock<Tables>);
+
+impl RegisteredTables {
+    fn table(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
+        self.0.read().get(name).cloned()
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.0.read().keys().cloned().collect()
+    }
+
+    fn replace(&self, name: &str, table: Arc<dyn TableProvider>) {
+        self.0.write().insert(name.to_string(), table);
+    }
+
+    fn add(&self, name: String, table: Arc<dyn TableProvider>) -> Result<()> {
+        match self.0.write().entry(name) {
+            Entry::Occupied(entry) => exec_err!("The table {} already exists", entry.key()),
+            Entry::Vacant(entry) => {
+                entry.insert(table);
+                Ok(())
+            }
+        }
+    }
+
+    fn remove(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
+        self.0.write().remove(name)
+    }
+}
+
+/// Tables in memory with the file system behind them.
 #[derive(Debug)]
 pub(crate) struct FileSchema {
-    tables: MemorySchemaProvider,
+    tables: RegisteredTables,
     files: Arc<FileTables>,
     /// The registered tables that each view reads, by its name.
     read: Mutex<HashMap<String, HashSet<String>>>,
@@ -72,7 +104,7 @@ pub(crate) struct FileSchema {
 impl FileSchema {
     pub(crate) fn new(files: Arc<FileTables>) -> FileSchema {
         FileSchema {
-            tables: MemorySchemaProvider::new(),
+            tables: RegisteredTables::default(),
             files,
             read: Mutex::default(),
         }
@@ -82,7 +114,7 @@ impl FileSchema {
     async fn exact(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         let table = match own_table(name) {
             Some(table) => Some(table),
-            None => self.tables.table(name).await?,
+            None => self.tables.table(name),
         };
         match table {
             Some(table) => Ok(Some(self.current(name, table, &[]).await)),
@@ -122,7 +154,8 @@ impl FileSchema {
         let tables = self.read.lock().get(name).cloned().unwrap_or_default();
         let (mut now, views) = views::sources_of(name, view, &tables)?;
         let around: Vec<&str> = around.iter().copied().chain([name]).collect();
-        now.files.retain(|file, _| !self.tables.table_exist(file));
+        now.files
+            .retain(|file, _| self.tables.table(file).is_none());
         for (file, table) in &mut now.files {
             if let Some(found) = self.file(file).await? {
                 views::check_columns(name, file, &table.schema(), &found.schema())?;
@@ -161,13 +194,12 @@ impl FileSchema {
 
     /// The registered table of this name, or of the only one that differs in nothing but case, with its name.
     fn registered(&self, name: &str) -> Option<(String, Arc<dyn TableProvider>)> {
-        let exact = |name: &str| self.tables.table(name).now_or_never()?.ok()?;
-        if let Some(table) = exact(name) {
+        if let Some(table) = self.tables.table(name) {
             return Some((name.to_string(), table));
         }
-        let names = self.tables.table_names();
+        let names = self.tables.names();
         let other = only_other_case(name, names.iter().map(String::as_str))?;
-        Some((other.to_string(), exact(other)?))
+        Some((other.to_string(), self.tables.table(other)?))
     }
 
     /// The registered tables that a view reads, now that it is made.
@@ -180,10 +212,25 @@ impl FileSchema {
         Ok(tables.into_iter().map(|(name, _)| name).collect())
     }
 
+    /// Registers a table; an older one of the same name is there until this one is.
+    pub(crate) fn replace(&self, name: &str, table: Arc<dyn TableProvider>) -> Result<()> {
+        self.note_view(name, &table)?;
+        self.tables.replace(name, table);
+        Ok(())
+    }
+
+    fn note_view(&self, name: &str, table: &Arc<dyn TableProvider>) -> Result<()> {
+        if let Some(view) = table.downcast_ref::<ViewTable>() {
+            let tables = self.tables_read(view)?;
+            self.read.lock().insert(name.to_string(), tables);
+        }
+        Ok(())
+    }
+
     /// The only name among the statement's own and the registered tables that differs from `name` in nothing but case.
     fn other_case(&self, name: &str) -> Option<String> {
         let own = in_scope(|scope| Some(scope.own.keys().cloned().collect::<Vec<_>>()));
-        let mut names = self.tables.table_names();
+        let mut names = self.tables.names();
         names.extend(own.unwrap_or_default());
         only_other_case(name, names.iter().map(String::as_str)).map(str::to_string)
     }
@@ -207,7 +254,7 @@ impl FileSchema {
 #[async_trait]
 impl SchemaProvider for FileSchema {
     fn table_names(&self) -> Vec<String> {
-        self.tables.table_names()
+        self.tables.names()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
@@ -225,17 +272,14 @@ impl SchemaProvider for FileSchema {
         name: String,
         table: Arc<dyn TableProvider>,
     ) -> Result<Option<Arc<dyn TableProvider>>> {
-        if let Some(view) = table.downcast_ref::<ViewTable>() {
-            let tables = self.tables_read(view)?;
-            self.read.lock().insert(name.clone(), tables);
-        }
-        self.tables.register_table(name, table)
+        self.note_view(&name, &table)?;
+        self.tables.add(name, table).map(|()| None)
     }
 
     fn deregister_table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         match self.other_case(name) {
-            Some(other) => self.tables.deregister_table(&other),
-            None if self.tables.table_exist(name) => self.tables.deregister_table(name),
+            Some(other) => Ok(self.tables.remove(&other)),
+            None if self.tables.table(name).is_some() => Ok(self.tables.remove(name)),
             None if is_location(name) => {
                 plan_err!("'{name}' is a file and no table of the session")
             }
@@ -245,7 +289,7 @@ impl SchemaProvider for FileSchema {
 
     fn table_exist(&self, name: &str) -> bool {
         own_table(name).is_some()
-            || self.tables.table_exist(name)
+            || self.tables.table(name).is_some()
             || self.other_case(name).is_some()
     }
 }

@@ -22,7 +22,7 @@ use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::datatypes::{Schema, UInt64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::default_table_source::source_as_provider;
-use datafusion::catalog::{MemTable, TableProvider};
+use datafusion::catalog::{MemTable, SchemaProvider, TableProvider};
 use datafusion::common::{DataFusionError, ScalarValue, TableReference};
 use datafusion::dataframe::DataFrame;
 use datafusion::execution::TaskContext;
@@ -228,10 +228,12 @@ impl Session {
 
     /// Registers a table; an older one of the same name is replaced.
     pub fn register(&self, name: &str, table: Arc<dyn TableProvider>) -> Result<()> {
-        self.deregister(name)?;
-        self.context()
-            .register_table(TableReference::bare(name), with_plain_types(table))?;
-        Ok(())
+        let schema = self.schema();
+        let files = schema
+            .as_ref()
+            .and_then(|schema| schema.downcast_ref::<FileSchema>());
+        let files = files.ok_or_else(|| Error::Internal("no default schema".to_string()))?;
+        Ok(files.replace(name, with_plain_types(table))?)
     }
 
     /// Removes the table of exactly this name; it is no error if there is none.
@@ -246,15 +248,16 @@ impl Session {
 
     /// Names of the registered tables and views, sorted.
     pub fn tables(&self) -> Vec<String> {
-        let schema = self
-            .context()
-            .catalog(CATALOG)
-            .and_then(|catalog| catalog.schema(SCHEMA));
-        let mut names = schema
+        let mut names = self
+            .schema()
             .map(|schema| schema.table_names())
             .unwrap_or_default();
         names.sort();
         names
+    }
+
+    fn schema(&self) -> Option<Arc<dyn SchemaProvider>> {
+        self.context().catalog(CATALOG)?.schema(SCHEMA)
     }
 
     /// Names in FROM that are neither tables nor files: a caller may register them and plan then.
