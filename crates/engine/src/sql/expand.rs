@@ -23,9 +23,9 @@ use crate::sql::query_forms::LIST;
 use crate::sql::statement::visit;
 use crate::sql::walk::{done, flow};
 use crate::sql::{
-    aliases, asof, by_name, columns, default_values, describe, inner_names, joined_aliases, limits,
-    order_names, pivot, positional, repeated_calls, short_forms, summarize, tableless, unpivot,
-    whole_rows,
+    aliases, ambiguous_names, asof, by_name, columns, default_values, describe, inner_names,
+    joined_aliases, limits, order_names, pivot, positional, repeated_calls, short_forms, summarize,
+    tableless, unpivot, whole_rows,
 };
 
 /// What the expansion asks of a session.
@@ -219,6 +219,7 @@ impl VisitorMut for Expansion<'_> {
     fn post_visit_query(&mut self, query: &mut Query) -> ControlFlow<Error> {
         self.outer.leave_query(query);
         flow(joined_aliases::refuse_ordered(query, &self.scope))?;
+        flow(ambiguous_names::refuse_tables_in_order(query))?;
         flow(self.query(query))?;
         self.scope.frames.pop();
         // A query's common tables are visited first, in their order.
@@ -236,7 +237,10 @@ impl VisitorMut for Expansion<'_> {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         self.outer.enter(select);
-        flow(joined_aliases::refuse_ambiguous(select, &self.scope))
+        flow(
+            joined_aliases::refuse_ambiguous(select, &self.scope)
+                .and_then(|()| ambiguous_names::refuse_tables(select)),
+        )
     }
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
@@ -272,6 +276,7 @@ impl VisitorMut for Expansion<'_> {
 
 impl Expansion<'_> {
     fn query(&self, query: &mut Query) -> Result<()> {
+        ambiguous_names::refuse_columns_in_order(query, &self.scope)?;
         order_names::name_distinct(query);
         let hidden = order_names::hide_aliases(query, &self.scope)?;
         limits::expand(query, &self.scope)?;
@@ -287,6 +292,7 @@ impl Expansion<'_> {
         columns::expand(select, &self.scope)?;
         inner_names::name_unnested(select, &self.scope);
         whole_rows::expand(select, &self.scope)?;
+        ambiguous_names::refuse_columns(select, &self.scope)?;
         aliases::expand(select, &self.scope)?;
         aliases::keys_of_numbers(select, &self.scope);
         repeated_calls::tell_apart(select, self.scope.catalog);

@@ -29,6 +29,7 @@ mod assigned_lists;
 mod clauses;
 pub(crate) mod constraints;
 mod joined_aliases;
+mod ambiguous_names;
 mod known_types;
 mod short_forms;
 mod intervals;
