@@ -98,7 +98,10 @@ pub(crate) use percentile_cont::is_percentile_cont;
 pub(crate) use quantiles::Quantiles;
 pub(crate) use recomputed::{in_order, over_no_rows};
 pub(crate) use rounding::half_to_even;
-pub(crate) use scalar::{CENTURY, JSON, JSON_AS, MILLENNIUM, is_json, json_part, list_in_order};
+pub(crate) use scalar::{
+    CENTURY, JSON, JSON_AS, MILLENNIUM, is_json, json_kept, json_part, list_in_order,
+    marked_as_json,
+};
 pub(crate) use sql_formats::with_sql_format;
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub use standing::StandingFunctions;

@@ -130,7 +130,7 @@ fn inspected() -> Vec<Definition> {
 }
 
 /// Functions whose text is JSON.
-const MAKE_JSON: [&str; 10] = [
+const MAKE_JSON: [&str; 13] = [
     JSON_OF,
     "json",
     "json_extract",
@@ -141,6 +141,9 @@ const MAKE_JSON: [&str; 10] = [
     "to_json",
     "array_to_json",
     "row_to_json",
+    "json_entries",
+    "json_structure",
+    "json_merge_patch",
 ];
 
 /// True of an expression whose text is JSON.

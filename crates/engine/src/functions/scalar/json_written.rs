@@ -2,17 +2,22 @@
 //!
 //! In: any values. Out: strings of JSON.
 //! Invariant: numbers keep their digits; what JSON has no form for (NaN, infinity) is an error or a text, never a number.
-//! Not here: JSON that is read (json.rs).
+//! Texts that are marked as JSON are written as they are.
+//! Not here: JSON that is read (json.rs); which texts are JSON (optimizer/fixes/json_values.rs).
 
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringViewArray};
+use std::sync::Arc;
+
+use datafusion::arrow::array::{
+    Array, ArrayRef, AsArray, ListArray, StringViewArray, StructArray, new_null_array,
+};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::DataType;
-use datafusion::common::Result;
-use datafusion::logical_expr::ScalarUDF;
+use datafusion::arrow::datatypes::{DataType, Field, Fields};
+use datafusion::common::{Result, ScalarValue};
+use datafusion::logical_expr::{Expr, ScalarUDF};
 
 use super::definition::{CallArguments, CallForm, Definition, rows};
-use super::json_text::write_text;
-use super::kinds::ParameterKind;
+use super::json_text::{parsed, write_compact, write_text};
+use super::kinds::{ParameterKind, list_of};
 use crate::functions::written;
 
 fn text(_: &[DataType]) -> Result<DataType> {
@@ -53,6 +58,65 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         rows("json_object", MANY, text, json_object),
     ];
     all.into_iter().map(ScalarUDF::from).collect()
+}
+
+/// The one field of the struct that marks a text as JSON; SQL cannot name it.
+const MARK: &str = "json\0";
+
+/// The type of texts that are JSON, or of lists of them, once they are marked.
+pub(crate) fn marked_as_json(of: &DataType) -> DataType {
+    match of {
+        DataType::List(item) => list_of(marked_as_json(item.data_type())),
+        _ => {
+            let text = Field::new(MARK, DataType::Utf8View, true);
+            DataType::Struct(Fields::from(vec![text]))
+        }
+    }
+}
+
+fn is_marked(fields: &Fields) -> bool {
+    matches!(&fields[..], [field] if field.name() == MARK)
+}
+
+/// A value whose texts are marked as the type of a NULL says; SQL cannot name the function.
+pub(crate) fn json_kept(value: Expr, null: &ScalarValue) -> Expr {
+    const FORM: &[CallForm] = &[&[ParameterKind::Any, ParameterKind::Any]];
+    let kept = rows(
+        "json kept",
+        FORM,
+        |types| Ok(types[1].clone()),
+        |call| marked(&call.args[0], call.returns),
+    );
+    ScalarUDF::from(kept).call(vec![value, Expr::Literal(null.clone(), None)])
+}
+
+fn marked(column: &ArrayRef, to: &DataType) -> Result<ArrayRef> {
+    if column.data_type().is_null() {
+        return Ok(new_null_array(to, column.len()));
+    }
+    Ok(match to {
+        of if of == column.data_type() => Arc::clone(column),
+        DataType::Struct(fields) if is_marked(fields) => {
+            let text = cast(column, &DataType::Utf8View)?;
+            let nulls = text.nulls().cloned();
+            Arc::new(StructArray::try_new(fields.clone(), vec![text], nulls)?)
+        }
+        DataType::Struct(fields) => {
+            let values = column.as_struct();
+            let columns = values.columns().iter().zip(fields);
+            let columns = columns.map(|(column, field)| marked(column, field.data_type()));
+            let columns = columns.collect::<Result<Vec<_>>>()?;
+            let nulls = values.nulls().cloned();
+            Arc::new(StructArray::try_new(fields.clone(), columns, nulls)?)
+        }
+        DataType::List(item) => {
+            let lists = column.as_list::<i32>();
+            let items = marked(lists.values(), item.data_type())?;
+            let (offsets, nulls) = (lists.offsets().clone(), lists.nulls().cloned());
+            Arc::new(ListArray::try_new(Arc::clone(item), offsets, items, nulls)?)
+        }
+        _ => cast(column, to)?,
+    })
 }
 
 fn json_array(call: &CallArguments) -> Result<ArrayRef> {
@@ -138,6 +202,8 @@ enum JsonColumn {
     Bare(ArrayRef),
     /// What is written in quotes.
     Quoted(ArrayRef),
+    /// Texts that are JSON.
+    Json(ArrayRef),
     List(ArrayRef, Box<JsonColumn>),
     Struct(ArrayRef, Vec<(String, JsonColumn)>),
     Map(ArrayRef, ArrayRef, Box<JsonColumn>),
@@ -159,6 +225,9 @@ impl JsonColumn {
             | DataType::ListView(item)
             | DataType::LargeListView(item) => {
                 return JsonColumn::new(&cast(column, &DataType::List(item.clone()))?);
+            }
+            DataType::Struct(fields) if is_marked(fields) => {
+                JsonColumn::Json(Arc::clone(column.as_struct().column(0)))
             }
             DataType::Struct(fields) => {
                 let columns = column.as_struct().columns().iter();
@@ -190,6 +259,7 @@ impl JsonColumn {
             JsonColumn::Null => true,
             JsonColumn::Bare(column)
             | JsonColumn::Quoted(column)
+            | JsonColumn::Json(column)
             | JsonColumn::List(column, _)
             | JsonColumn::Struct(column, _)
             | JsonColumn::Map(column, ..) => column.is_null(row),
@@ -211,6 +281,13 @@ impl JsonColumn {
                 }
             }
             JsonColumn::Quoted(column) => write_text(column.as_string_view().value(row), text),
+            JsonColumn::Json(column) => {
+                let json = column.as_string_view().value(row);
+                match parsed(json) {
+                    Ok(value) => write_compact(value, text),
+                    Err(_) => write_text(json, text),
+                }
+            }
             JsonColumn::List(column, items) => {
                 let offsets = column.as_list::<i32>().value_offsets();
                 let (start, end) = (offsets[row] as usize, offsets[row + 1] as usize);

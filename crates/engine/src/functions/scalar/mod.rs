@@ -36,6 +36,7 @@ pub(crate) use json::{JSON_OF as JSON, is_json, json_part};
 pub(super) use json::{json_extract, json_extract_string};
 pub(crate) use json_shapes::JSON_AS;
 pub(super) use json_written::{json_entries, to_json};
+pub(crate) use json_written::{json_kept, marked_as_json};
 pub(crate) use lists::{list_in_order, value_of_key};
 pub(super) use units::Unit;
 

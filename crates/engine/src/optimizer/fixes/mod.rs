@@ -8,6 +8,7 @@ pub(super) mod around;
 pub(super) mod long_literals;
 pub(super) mod unsigned_literals;
 pub(super) mod signed_counts;
+pub(super) mod json_values;
 pub(super) mod composed;
 pub(super) mod meanings;
 pub(super) mod outer_types;
