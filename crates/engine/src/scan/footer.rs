@@ -6,6 +6,7 @@
 //! that the file does not declare is declared, so that the reader checks it, and types are plain.
 //! Not here: reading footers and keeping them (parquet.rs).
 //!
+//! An INTERVAL is months, days and milliseconds; the reader gives days and milliseconds, unless a file keeps its Arrow schema.
 //! Writers leave NaN out of the bounds of floats and write 0 for -0.0, so a bound says nothing about the rows that
 //! DataFusion would prune or answer from it. The reader checks UTF-8 only where a column is declared to be text.
 
@@ -259,8 +260,26 @@ pub(crate) fn is_string(kind: &DataType) -> bool {
     decoded(kind).is_string()
 }
 
+/// An INTERVAL that would be read without its months.
+pub(crate) fn interval_without_months(file: &FileMetaData) -> Option<String> {
+    let entries = file.key_value_metadata();
+    let knows_types =
+        entries.is_some_and(|all| all.iter().any(|entry| entry.key == ARROW_SCHEMA_META_KEY));
+    let mut columns = file.schema_descr().columns().iter();
+    let interval = columns.find(|column| column.converted_type() == ConvertedType::INTERVAL)?;
+    (!knows_types).then(|| {
+        format!(
+            "its column '{}' is an INTERVAL of months, days and milliseconds, which is not read from Parquet; write it as text",
+            interval.path().string()
+        )
+    })
+}
+
 /// The file's part of the footer with the table's strings declared to be strings and plain types; `None` where that is so.
 pub(crate) fn declare(file: &FileMetaData, strings: &TextColumns) -> Result<Option<FileMetaData>> {
+    if let Some(message) = interval_without_months(file) {
+        return Err(ParquetError::General(message));
+    }
     let leaves = undeclared_strings(file, strings)?;
     let entries = plain_entries(file);
     if leaves.is_empty() && entries.is_none() {

@@ -51,13 +51,15 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
 use super::footer::{
-    TextColumns, has_bounds, has_unsound_bounds, is_string, sound, strings_of, without_page_indexes,
+    TextColumns, has_bounds, has_unsound_bounds, interval_without_months, is_string, sound,
+    strings_of, without_page_indexes,
 };
 use super::names::with_distinct_names;
 use super::plain_types::plain_schema;
 use super::steady::Pinned;
 use super::time_units::schema_in_file_units;
 use super::widen::common_schema;
+use crate::error::Error;
 pub(crate) use crate::runtime::accounted::Bytes;
 use crate::runtime::accounted::accounted;
 use crate::runtime::warnings::Warnings;
@@ -146,6 +148,13 @@ impl Parquet {
         object: &ObjectMeta,
     ) -> Result<Schema> {
         let footer = self.footer(state, store, object).await?;
+        if let Some(message) = interval_without_months(footer.file_metadata()) {
+            return Err(DataFusionError::from(Error::Format {
+                path: format!("/{}", object.location),
+                line: None,
+                message,
+            }));
+        }
         let objects = std::slice::from_ref(object);
         let schema = self.datafusion.infer_schema(state, store, objects).await?;
         // Without room in its cache DataFusion reads the footer again, with names that are there twice.

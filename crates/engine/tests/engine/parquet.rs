@@ -7,9 +7,10 @@ use std::sync::Arc;
 use crate::support::{error, rows, run, session};
 use datafusion::arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Float32Array, Float64Array, Int32Array,
-    Int64Array, RecordBatch, StringArray, Time32MillisecondArray, Time64MicrosecondArray,
-    TimestampMicrosecondArray, TimestampNanosecondArray,
+    Int64Array, IntervalDayTimeArray, RecordBatch, StringArray, Time32MillisecondArray,
+    Time64MicrosecondArray, TimestampMicrosecondArray, TimestampNanosecondArray,
 };
+use datafusion::arrow::datatypes::IntervalDayTime;
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
 use datafusion::parquet::file::properties::WriterProperties;
@@ -125,6 +126,27 @@ fn bytes_without_annotation_are_text_or_an_error() {
     )
     .unwrap();
     folder.check("SELECT max(bad) FROM '{}/bytes.parquet'", &["616263"]);
+}
+
+// The reader gives days and milliseconds, so that 14 months of another writer were an interval of nothing.
+#[test]
+fn intervals_are_refused_unless_the_file_says_what_they_are() {
+    let folder = Folder::new();
+    let interval = IntervalDayTime::new(2, 1000);
+    let columns: [(&str, ArrayRef); 2] = [
+        ("i", Arc::new(IntervalDayTimeArray::from(vec![interval]))),
+        ("x", Arc::new(Int64Array::from(vec![1]))),
+    ];
+    folder.write("kept.parquet", Types::Kept, &columns);
+    folder.check("SELECT count(i) FROM '{}/kept.parquet'", &["1"]);
+    folder.write("forgotten.parquet", Types::Forgotten, &columns);
+    let told = folder
+        .error("SELECT x FROM '{}/forgotten.parquet'")
+        .to_string();
+    assert!(
+        told.contains("its column 'i' is an INTERVAL of months, days and milliseconds"),
+        "{told}"
+    );
 }
 
 // Most writers store microseconds or milliseconds, and DataFusion compares no times of two units.
