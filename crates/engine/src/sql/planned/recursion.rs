@@ -1,15 +1,16 @@
-//! Recursive common tables that never end.
+//! Recursive common tables that never end, and those that read themselves twice.
 //!
 //! In: a table of WITH RECURSIVE. Out: nothing, or a refusal.
 //! Invariant: what is refused has a row in each round, whatever the rounds before it gave: an aggregate without keys and
-//! without HAVING, under UNION ALL. PostgreSQL takes no aggregate at all there.
+//! without HAVING, under UNION ALL. PostgreSQL takes no aggregate at all there. Or its recursive part names the table twice, of
+//! which DataFusion overlooks those in subqueries of the select list.
 //! Not here: recursions that end for other reasons, or do not.
 
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Cte, Expr, GroupByExpr, Select, SetExpr, SetOperator, SetQuantifier, TableFactor, Value,
-    VisitorMut,
+    Cte, Expr, GroupByExpr, ObjectName, Select, SetExpr, SetOperator, SetQuantifier, TableFactor,
+    Value, Visit, Visitor, VisitorMut,
 };
 
 use super::{CalledKind, Checked, StatementWalk};
@@ -20,13 +21,27 @@ impl StatementWalk<'_> {
     pub(super) fn recursion(&self, cte: &Cte) -> Checked {
         let SetExpr::SetOperation {
             op: SetOperator::Union,
-            set_quantifier: SetQuantifier::All,
+            set_quantifier,
             right,
             ..
         } = cte.query.body.as_ref()
         else {
             return Ok(());
         };
+        let mut mentions = TableMentions {
+            name: &cte.alias.name.value,
+            count: 0,
+        };
+        let _ = right.visit(&mut mentions);
+        if mentions.count > 1 {
+            return self.refuse(
+                "the table of WITH RECURSIVE twice in its recursive part",
+                "read it once there",
+            );
+        }
+        if *set_quantifier != SetQuantifier::All {
+            return Ok(());
+        }
         let SetExpr::Select(select) = right.as_ref() else {
             return Ok(());
         };
@@ -61,6 +76,26 @@ fn reads(select: &Select, table: &str) -> bool {
     });
     let mut names = names.map(|name| name.value.as_str());
     names.any(|name| name.eq_ignore_ascii_case(table))
+}
+
+/// Counts tables of a name.
+struct TableMentions<'a> {
+    name: &'a str,
+    count: usize,
+}
+
+impl Visitor for TableMentions<'_> {
+    type Break = ();
+
+    fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
+        if let [part] = name.0.as_slice()
+            && let Some(part) = part.as_ident()
+            && part.value.eq_ignore_ascii_case(self.name)
+        {
+            self.count += 1;
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 /// Stops at an aggregate of the SELECT itself.
