@@ -12,7 +12,7 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion, TreeNodeRewriter};
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, plan_err};
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
 use datafusion::logical_expr::{
     Case, DmlStatement, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Union, WriteOp,
@@ -42,6 +42,10 @@ impl AnalyzerRule for SettleTypes {
 
 fn settled(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     match plan {
+        // DataFusion adds a column of ORDER BY to those inputs whose tables have it.
+        LogicalPlan::Union(union) if is_uneven(&union) => {
+            plan_err!("ORDER BY of a UNION names a column that its result does not have")
+        }
         LogicalPlan::Union(union) if is_mixed(&union) => {
             let union = decimal_columns::in_union(union)?;
             TypeCoercionRewriter::coerce_union(union).map(Transformed::yes)
@@ -61,6 +65,12 @@ fn settled(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             each_named(plan, |part| in_case(part, &schema))
         }
     }
+}
+
+fn is_uneven(union: &Union) -> bool {
+    let columns = union.schema.fields().len();
+    let mut inputs = union.inputs.iter();
+    inputs.any(|input| input.schema().fields().len() != columns)
 }
 
 fn is_mixed(union: &Union) -> bool {
