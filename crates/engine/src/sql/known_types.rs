@@ -1,4 +1,4 @@
-//! Types under other names: HUGEINT, BLOB, FLOAT(53), UTINYINT, TIMESTAMP_MS.
+//! Types under other names: HUGEINT, BLOB, FLOAT(53), UTINYINT, INT64, TIMESTAMP_MS.
 //!
 //! In: a type as it is written. Out: the same under the name that DataFusion has for it, also within lists and structs.
 //! Invariant: a type that is no other's name stays.
@@ -23,6 +23,16 @@ pub(super) fn known_type(data_type: &mut DataType) {
         DataType::UTinyInt => Some(DataType::TinyIntUnsigned(None)),
         DataType::USmallInt => Some(DataType::SmallIntUnsigned(None)),
         DataType::UBigInt => Some(DataType::BigIntUnsigned(None)),
+        DataType::Int16 => Some(DataType::SmallInt(None)),
+        DataType::Int32 => Some(DataType::Integer(None)),
+        DataType::Int64 => Some(DataType::BigInt(None)),
+        DataType::Int128 => Some(huge()),
+        DataType::UInt8 => Some(DataType::TinyIntUnsigned(None)),
+        DataType::UInt16 => Some(DataType::SmallIntUnsigned(None)),
+        DataType::UInt32 => Some(DataType::IntegerUnsigned(None)),
+        DataType::UInt64 => Some(DataType::BigIntUnsigned(None)),
+        DataType::Float32 => Some(DataType::Real),
+        DataType::Float64 => Some(DataType::Double(ExactNumberInfo::None)),
         DataType::Custom(name, modifiers) if modifiers.is_empty() => {
             match name.to_string().to_lowercase().as_str() {
                 "hugeint" | "uhugeint" | "int128" => Some(huge()),
