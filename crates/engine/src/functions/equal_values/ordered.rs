@@ -11,7 +11,7 @@ use std::cmp::Ordering;
 use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, ListArray, make_comparator,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, ListArray, make_comparator, new_null_array,
 };
 use datafusion::arrow::buffer::{BooleanBuffer, NullBuffer};
 use datafusion::arrow::compute::{SortOptions, interleave};
@@ -132,6 +132,10 @@ fn bytes(column: ArrayRef) -> Result<ArrayRef> {
 
 /// Values that Arrow sorts as ORDER BY sorts those of `column`.
 pub(crate) fn sortable(column: &ArrayRef) -> Result<ArrayRef> {
+    // Arrow sorts no column without a type.
+    if column.data_type().is_null() {
+        return Ok(new_null_array(&DataType::Boolean, column.len()));
+    }
     let column = canonical_values(column).map_err(to_datafusion)?;
     match has_order_of_bytes(column.data_type()) {
         true => bytes(column),
