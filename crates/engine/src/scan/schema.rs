@@ -6,8 +6,8 @@
 //! planned; a view reads what its names stand for when it is read.
 //! Not here: what is a file and how it is read (files.rs).
 
+use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -98,7 +98,7 @@ pub(crate) struct FileSchema {
     tables: RegisteredTables,
     files: Arc<FileTables>,
     /// The registered tables that each view reads, by its name.
-    read: Mutex<HashMap<String, HashSet<String>>>,
+    read: Mutex<HashMap<String, Vec<Arc<dyn TableProvider>>>>,
 }
 
 impl FileSchema {
@@ -163,7 +163,7 @@ impl FileSchema {
             }
         }
         for (read, table) in &mut now.tables {
-            *table = self.beneath(name, read, &around).await?;
+            table.now = self.beneath(name, read, &around).await?;
         }
         for read in views {
             let table = self.beneath(name, &read, &around).await?;
@@ -203,13 +203,13 @@ impl FileSchema {
     }
 
     /// The registered tables that a view reads, now that it is made.
-    fn tables_read(&self, view: &ViewTable) -> Result<HashSet<String>> {
+    fn tables_read(&self, view: &ViewTable) -> Result<Vec<Arc<dyn TableProvider>>> {
         let mut tables = views::tables_of(view.logical_plan())?;
         tables.retain(|(name, table)| {
             let found = self.registered(name);
             found.is_some_and(|(_, found)| Arc::ptr_eq(table, &found))
         });
-        Ok(tables.into_iter().map(|(name, _)| name).collect())
+        Ok(tables.into_iter().map(|(_, table)| table).collect())
     }
 
     /// Registers a table; an older one of the same name is there until this one is.

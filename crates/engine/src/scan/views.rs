@@ -33,8 +33,23 @@ const MARK: &str = "view";
 #[derive(Debug, Default)]
 pub(crate) struct ViewSources {
     pub(crate) files: HashMap<String, Arc<dyn TableProvider>>,
-    pub(crate) tables: HashMap<String, Arc<dyn TableProvider>>,
+    pub(crate) tables: HashMap<String, PresentTable>,
     pub(crate) views: HashMap<String, Arc<dyn TableProvider>>,
+}
+
+/// A registered table that a view reads. Another table of that name, of another schema or a recursion's, is not this one.
+#[derive(Debug)]
+pub(crate) struct PresentTable {
+    was: Arc<dyn TableProvider>,
+    pub(crate) now: Arc<dyn TableProvider>,
+}
+
+impl PresentTable {
+    /// What a scan of the view reads now; `None` if it reads something else.
+    fn of(&self, scan: &TableScan) -> Result<Option<&Arc<dyn TableProvider>>> {
+        let table = source_as_provider(&scan.source)?;
+        Ok(Arc::ptr_eq(&table, &self.was).then_some(&self.now))
+    }
 }
 
 /// The view with its name as a mark in its plan, by which views over it find it again.
@@ -113,7 +128,7 @@ pub(crate) fn tables_of(plan: &LogicalPlan) -> Result<Vec<(String, Arc<dyn Table
 pub(crate) fn sources_of(
     name: &str,
     view: &ViewTable,
-    tables: &HashSet<String>,
+    tables: &[Arc<dyn TableProvider>],
 ) -> Result<(ViewSources, HashSet<String>)> {
     let (mut sources, mut views) = (ViewSources::default(), HashSet::new());
     view.logical_plan().apply_with_subqueries(|node| {
@@ -128,8 +143,9 @@ pub(crate) fn sources_of(
             let name = scan.table_name.table().to_string();
             if table.is::<FilesTable>() {
                 sources.files.insert(name, table);
-            } else if tables.contains(&name) {
-                sources.tables.insert(name, table);
+            } else if tables.iter().any(|read| Arc::ptr_eq(read, &table)) {
+                let (was, now) = (Arc::clone(&table), table);
+                sources.tables.insert(name, PresentTable { was, now });
             }
         }
         Ok(TreeNodeRecursion::Continue)
@@ -147,10 +163,11 @@ pub(crate) fn over(name: &str, view: &ViewTable, now: &ViewSources) -> Result<Vi
             let present = match &node {
                 LogicalPlan::TableScan(scan) => match now.files.get(scan.table_name.table()) {
                     Some(table) => Some(rescanned(scan, table)?),
-                    None => match now.tables.get(scan.table_name.table()) {
-                        Some(table) => Some(fit.table(scan, table)?),
-                        None => None,
-                    },
+                    None => {
+                        let read = now.tables.get(scan.table_name.table());
+                        let present = read.map(|read| read.of(scan)).transpose()?.flatten();
+                        present.map(|table| fit.table(scan, table)).transpose()?
+                    }
                 },
                 node => match marked_view(node) {
                     Some(inner) => match now.views.get(inner) {
