@@ -7,8 +7,8 @@
 
 use std::collections::HashSet;
 
-use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
+use datafusion::common::{ExprSchema, Result};
 use datafusion::logical_expr::{Aggregate, LogicalPlan};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use grouse_groupby::keys::row::has_forms;

@@ -1,8 +1,8 @@
 //! DataFusion's format of Arrow IPC, whose files are checked before they are read.
 //!
 //! In: files and streams. Out: plans whose scan checks each file when it opens it.
-//! Invariant: a table's column has the values of the file's column of that name, in the table's type; NULL where the file has none.
-//! Decoding is DataFusion's, and so is what EXPLAIN says.
+//! Invariant: a table's column has the values of the file's column of that name, in the table's type; NULL where the file has
+//! none. Decoding is DataFusion's, and so is what EXPLAIN says.
 //! Not here: what is checked (messages.rs).
 
 use std::collections::HashMap;
@@ -240,8 +240,8 @@ impl FileOpener for CheckedOpener {
         Ok(Box::pin(async move {
             let range = range.map(|range| range.start.max(0) as u64..range.end.max(0) as u64);
             check(&store, &location, range, source.limit_bytes).await?;
-            let columns = with_names_once(&ipc_schema(&store, &file.object_meta).await?);
-            let source = of_file(&source.unchecked, columns, &file)?;
+            let columns = ipc_schema(&store, &file.object_meta).await?;
+            let source = of_file(&source.unchecked, with_names_once(&columns), &file)?;
             let opener = source.create_file_opener(store, &config, partition)?;
             let batches = opener.open(file)?.await.map_err(damaged)?;
             let batches =
