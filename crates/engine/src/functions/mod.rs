@@ -31,6 +31,7 @@ mod lengths;
 mod ordered_set;
 mod percentile_cont;
 mod modulo;
+mod whole_quotient;
 mod domains;
 mod signed;
 mod whole_row;
@@ -111,6 +112,7 @@ pub(crate) use tried::tried;
 pub(crate) use uuid_text::{TRY_UUID, UUID};
 pub use value_text::written;
 pub(crate) use value_text::{is_written_here, strings_of_values, text_of_value};
+pub(crate) use whole_quotient::{WHOLE_QUOTIENT, plain_quotient};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
 pub(crate) use written_times::readable;
 pub(crate) use zones::{is_zone_cast, is_zone_sum, zone_cast, zone_sum};
@@ -195,9 +197,11 @@ pub fn register(context: &SessionContext) {
         any_equal::any_equal(),
         exclusions::exclude(),
     ];
-    let scalars = scalars
-        .chain(markers)
-        .chain([modulo::modulo(), bits::bit_not()]);
+    let scalars = scalars.chain(markers).chain([
+        modulo::modulo(),
+        whole_quotient::whole_quotient(),
+        bits::bit_not(),
+    ]);
     let scalars = scalars.chain(scalar::functions());
     let scalars = scalars.chain([ScalarUDF::from(version::Version::new())]);
     let scalars = scalars

@@ -8,7 +8,9 @@
 use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, Expr, Function, UnaryOperator};
 
 use crate::error::{Error, Result};
+use crate::functions::WHOLE_QUOTIENT;
 use crate::sql::ast::{call, function_name, number, parse_expr, plain_arguments};
+use crate::sql::short_forms::quoted_call;
 
 /// Functions that fail for no value of their types.
 const SAFE: [&str; 19] = [
@@ -83,6 +85,10 @@ pub(super) fn tried(expr: &Expr) -> Result<Expr> {
 fn called(function: &Function) -> Result<Expr> {
     let name = function_name(function).unwrap_or_default();
     match plain_arguments(function) {
+        Some(operands) if name == WHOLE_QUOTIENT && operands.len() == 2 => {
+            let divisor = call("nullif", vec![tried(operands[1])?, number(0)]);
+            Ok(quoted_call(&name, vec![tried(operands[0])?, divisor]))
+        }
         Some(arguments) if SAFE.contains(&name.as_str()) && function.over.is_none() => {
             let arguments = arguments.into_iter().map(tried).collect::<Result<_>>()?;
             Ok(call(&name, arguments))

@@ -16,7 +16,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::functions::{AT_TIME_ZONE, BIT_NOT, CENTURY, JSON, MILLENNIUM, TRY_UUID, UUID};
+use crate::functions::{
+    AT_TIME_ZONE, BIT_NOT, CENTURY, JSON, MILLENNIUM, TRY_UUID, UUID, WHOLE_QUOTIENT,
+};
 use crate::sql::ast::{
     call, function_name, literal_text, number, object, parse_expr, plain_arguments, quoted, text,
     written_row,
@@ -114,9 +116,9 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
             root.as_ref().clone(),
             std::mem::take(access_chain),
         )),
-        Expr::BinaryOp { op, .. } if *op == BinaryOperator::DuckIntegerDivide => {
-            *op = BinaryOperator::Divide;
-            None
+        Expr::BinaryOp { left, op, right } if *op == BinaryOperator::DuckIntegerDivide => {
+            let operands = [left, right].map(|side| side.as_ref().clone());
+            Some(quoted_call(WHOLE_QUOTIENT, operands.into()))
         }
         Expr::BinaryOp { left, op, right } if is_comparison(op) => {
             fold_both(left, right)?;

@@ -25,8 +25,9 @@ use datafusion::optimizer::AnalyzerRule;
 use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
-    NEAR_SECONDS, between, half_to_even, like_pattern, near_seconds, operation_on_bits,
-    part_of_interval, similar_pattern, with_sql_format, within_float,
+    NEAR_SECONDS, WHOLE_QUOTIENT, between, half_to_even, like_pattern, near_seconds,
+    operation_on_bits, part_of_interval, plain_quotient, similar_pattern, with_sql_format,
+    within_float,
 };
 
 /// DataFusion's own escape in LIKE.
@@ -77,6 +78,10 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             None => with_time(binary, schema)?,
         },
         Expr::WindowFunction(window) => in_lists(&mut window.params, schema)?,
+        Expr::ScalarFunction(call) if call.func.name() == WHOLE_QUOTIENT => {
+            let plain = plain_quotient(call, schema);
+            return Ok(plain.map_or_else(|| Transformed::no(part), Transformed::yes));
+        }
         Expr::ScalarFunction(call) if is_far(call, schema) => {
             let seconds = cast(call.args.remove(0), DataType::Float64);
             call.args = vec![near_seconds(seconds)];
