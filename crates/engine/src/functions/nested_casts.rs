@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use super::coarser_times::{is_coarser, nearest};
 use super::null_as_args;
 use super::text_casts::{is_text_cast, read_strings};
 use super::value_text::{is_written_here, strings_of_values};
@@ -50,7 +51,10 @@ fn has_own_part(of: &DataType, to: &DataType) -> bool {
         });
     }
     let is_rounded = to.is_integer() && (of.is_floating() || of.is_decimal());
-    is_rounded || is_text_cast(of, to) || to.is_string() && is_written_here(of)
+    is_rounded
+        || is_coarser(of, to)
+        || is_text_cast(of, to)
+        || to.is_string() && is_written_here(of)
 }
 
 fn item(list: &DataType) -> Option<&FieldRef> {
@@ -146,6 +150,9 @@ impl NestedCast {
         }
         if to.is_integer() && (of.is_floating() || of.is_decimal()) {
             return self.by_datafusion(&self.rounded(values)?, to);
+        }
+        if is_coarser(of, to) {
+            return self.by_datafusion(&nearest(values, to)?, to);
         }
         if is_text_cast(of, to) {
             return read_strings(values, to, self.is_try);

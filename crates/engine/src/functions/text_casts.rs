@@ -15,14 +15,15 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::kernels::zip::zip;
-use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, not, nullif};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, Float64Type};
+use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, is_not_null, not, nullif};
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, Float64Type, TimeUnit};
 use datafusion::common::{Result, ScalarValue, exec_err, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
 
+use super::coarser_times::nearest;
 use super::intervals::Interval;
 use super::zones::in_zone;
 use super::{null_as_args, written_times};
@@ -133,6 +134,12 @@ pub(crate) fn read_strings(strings: &ArrayRef, to: &DataType, is_try: bool) -> R
     StringCast { is_try }.values(strings.as_string_view(), to)
 }
 
+/// True of a text with more than six digits behind a point.
+fn has_nanos(text: &str) -> bool {
+    let fraction = text.split_once('.').map_or("", |(_, fraction)| fraction);
+    fraction.bytes().take_while(u8::is_ascii_digit).count() > 6
+}
+
 struct StringCast {
     is_try: bool,
 }
@@ -158,19 +165,18 @@ impl StringCast {
                 let named = self.values(named.as_string_view(), to)?;
                 Ok(zip(&is_named, &named, &in_zone(&clocks, to, self.is_try)?)?)
             }
+            DataType::Timestamp(TimeUnit::Microsecond, _)
+                if strings.iter().flatten().any(has_nanos) =>
+            {
+                self.micros(strings, to)
+            }
+            DataType::Timestamp(TimeUnit::Second | TimeUnit::Millisecond, zone) => {
+                let finer = DataType::Timestamp(TimeUnit::Microsecond, zone.clone());
+                Ok(cast(&nearest(&self.values(strings, &finer)?, to)?, to)?)
+            }
             DataType::Struct(fields) => self.structs(strings, fields, to),
             DataType::Map(entries, _) => self.maps(strings, entries, to),
-            to if written_times::is_date_or_timestamp(to) => {
-                let read = |text: &str| written_times::readable(text, to);
-                let is_other = |text: Option<&str>| text.and_then(&read).is_some();
-                if !strings.iter().any(is_other) {
-                    return self.by_datafusion(strings, to);
-                }
-                let readable = self.each(strings, to, |text| {
-                    Some(read(text).unwrap_or_else(|| text.to_owned()))
-                })?;
-                self.by_datafusion(&readable, to)
-            }
+            to if written_times::is_date_or_timestamp(to) => self.times(strings, to),
             DataType::Interval(_) => {
                 let readable =
                     self.each(strings, to, |text| Some(Interval::read(text)?.plain()))?;
@@ -198,6 +204,31 @@ impl StringCast {
             to if to.is_decimal() => self.decimals(strings, to),
             other => self.by_datafusion(strings, other),
         }
+    }
+
+    /// Dates and timestamps, of which DataFusion cuts digits that the type does not have.
+    fn times(&self, strings: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
+        let read = |text: &str| written_times::readable(text, to);
+        let is_other = |text: Option<&str>| text.and_then(&read).is_some();
+        if !strings.iter().any(is_other) {
+            return self.by_datafusion(strings, to);
+        }
+        let readable = self.each(strings, to, |text| {
+            Some(read(text).unwrap_or_else(|| text.to_owned()))
+        })?;
+        self.by_datafusion(&readable, to)
+    }
+
+    /// Timestamps of microseconds, rounded where the text has more digits and nanoseconds reach them.
+    fn micros(&self, strings: &StringViewArray, to: &DataType) -> Result<ArrayRef> {
+        let cut = self.times(strings, to)?;
+        let DataType::Timestamp(_, zone) = to else {
+            return Ok(cut);
+        };
+        let finer = DataType::Timestamp(TimeUnit::Nanosecond, zone.clone());
+        let nanos = StringCast { is_try: true }.times(strings, &finer)?;
+        let rounded = cast(&nearest(&nanos, to)?, to)?;
+        Ok(zip(&is_not_null(&rounded)?, &rounded, &cut)?)
     }
 
     /// Floats; DataFusion makes infinity of a number that is too large.

@@ -1,9 +1,9 @@
 //! Expressions with the meaning that SQL gives them.
 //!
-//! In: a plan before DataFusion's type coercion. Out: the same plan, in which a cast to an integer rounds and one to FLOAT is
-//! checked, shifts lose no bits, LIKE has any escape, SIMILAR TO matches whole strings, a string beside numbers in a CASE is a
-//! number, formats of dates have the letters of PostgreSQL, too, a day and an interval with hours are a timestamp, and a year has
-//! 31,557,600 seconds.
+//! In: a plan before DataFusion's type coercion. Out: the same plan, in which a cast to an integer or to a timestamp of fewer
+//! digits rounds and one to FLOAT is checked, shifts lose no bits, LIKE has any escape, SIMILAR TO matches whole strings, a string
+//! beside numbers in a CASE is a number, formats of dates have the letters of PostgreSQL, too, a day and an interval with hours are
+//! a timestamp, and a year has 31,557,600 seconds.
 //! Invariant: names stay. Casts that DataFusion adds are not touched, and it adds none to integers that would round. A day and a
 //! literal interval of whole days stay a day, which scans can compare.
 //! Not here: the functions (functions/); casts of and to strings (own_casts.rs); which type a literal has (decimals.rs).
@@ -11,7 +11,7 @@
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
-use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::common::{DFSchema, Result, ScalarValue, plan_err};
 use datafusion::functions::math::expr_fn::round;
 use datafusion::functions_nested::expr_fn::{array_compact, make_array};
 use datafusion::logical_expr::expr::{ScalarFunction, WindowFunctionParams};
@@ -25,9 +25,9 @@ use datafusion::optimizer::AnalyzerRule;
 use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
-    NEAR_SECONDS, WHOLE_QUOTIENT, between, half_to_even, like_pattern, near_seconds,
-    operation_on_bits, part_of_interval, plain_quotient, similar_pattern, with_sql_format,
-    within_float,
+    NEAR_SECONDS, WHOLE_QUOTIENT, between, half_to_even, is_coarser, like_pattern, near_seconds,
+    nearest_times, operation_on_bits, part_of_interval, plain_quotient, similar_pattern,
+    with_sql_format, within_float,
 };
 
 /// DataFusion's own escape in LIKE.
@@ -155,6 +155,16 @@ fn is_padding(call: &ScalarFunction) -> bool {
         && !matches!(call.args[1], Expr::Literal(..))
 }
 
+/// Refuses a cast of an integer to bytes: DataFusion takes the bytes that it has in memory.
+fn check_bytes(expr: &Expr, to: &DataType, schema: &DFSchema) -> Result<()> {
+    match expr.get_type(schema) {
+        Ok(of) if to.is_binary() && of.is_integer() => {
+            plan_err!("Unsupported CAST from {of} to {to}")
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Checks a double that is cast to FLOAT.
 fn narrowed(expr: &mut Expr, to: &DataType, is_try: bool, schema: &DFSchema) -> bool {
     let is_double = || {
@@ -169,8 +179,16 @@ fn narrowed(expr: &mut Expr, to: &DataType, is_try: bool, schema: &DFSchema) -> 
 }
 
 /// Rounds what is cast to an integer: a float to the nearest, of two to the even one, a decimal, and a literal with a point,
-/// away from zero.
+/// away from zero. So is a timestamp that is cast to one of fewer digits.
 fn rounded(expr: &mut Expr, to: &DataType, schema: &DFSchema) -> Result<bool> {
+    check_bytes(expr, to, schema)?;
+    if matches!(to, DataType::Timestamp(..)) {
+        let is_cut = expr.get_type(schema).is_ok_and(|of| is_coarser(&of, to));
+        if is_cut {
+            *expr = nearest_times(std::mem::take(expr), to);
+        }
+        return Ok(is_cut);
+    }
     if !to.is_integer() {
         return Ok(false);
     }
