@@ -16,6 +16,10 @@ pub(super) trait Fold: Debug + Send + Sync {
     fn state(&self) -> Vec<f64>;
     /// The result.
     fn result(&self) -> Option<f64>;
+    /// Whether a result that is not finite is an error.
+    fn must_be_finite(&self) -> bool {
+        false
+    }
 }
 
 /// A product, and of how many numbers.
@@ -201,7 +205,7 @@ impl Fold for Moments {
     fn result(&self) -> Option<f64> {
         let n = self.count;
         let variance = self.squares / n;
-        if variance.is_nan() || variance <= 0.0 {
+        if variance <= 0.0 {
             return None;
         }
         let fourth = || self.fourths / n / (variance * variance);
@@ -215,6 +219,10 @@ impl Fold for Moments {
             }),
             MomentStatistic::KurtosisPopulation => (n > 1.0).then(|| fourth() - 3.0),
         }
+    }
+
+    fn must_be_finite(&self) -> bool {
+        true
     }
 }
 
@@ -235,6 +243,13 @@ mod tests {
         }
         let (all, merged) = (all.result().unwrap(), merged.result().unwrap());
         assert!((all - merged).abs() < 1e-9, "{all} {merged}");
+    }
+
+    #[test]
+    fn moments_beyond_doubles_are_no_numbers() {
+        let mut moments = Moments::kurtosis();
+        [1e308, -1e308, 1e308, 2.0].map(|number| moments.add(number));
+        assert!(moments.result().unwrap().is_nan());
     }
 
     #[test]

@@ -263,7 +263,7 @@ impl Accumulator for Folded {
     }
 
     fn evaluate(&mut self) -> Result<ScalarValue> {
-        Ok(ScalarValue::Float64(self.0.result()))
+        finished(self.0.as_ref())
     }
 
     fn size(&self) -> usize {
@@ -368,7 +368,16 @@ impl ValueCounts {
                 (0..count).for_each(|_| fold.add(number));
             }
         }
-        Ok(ScalarValue::Float64(fold.result()))
+        finished(fold.as_ref())
+    }
+}
+
+/// The result of numbers that were added up; an error where it has to be finite and is not.
+fn finished(fold: &dyn Fold) -> Result<ScalarValue> {
+    let result = fold.result();
+    match result.is_some_and(|result| !result.is_finite()) && fold.must_be_finite() {
+        true => exec_err!("the powers of the numbers are beyond the range of DOUBLE"),
+        false => Ok(ScalarValue::Float64(result)),
     }
 }
 
