@@ -85,6 +85,7 @@ pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
                 substitute(expr, &known, scope.catalog)?;
                 let name = alias.value.to_lowercase();
                 if !is_itself(expr, alias) && is_free(&name, &columns) {
+                    check_size(expr, &name)?;
                     known.entry(name).or_insert_with(|| expr.clone());
                 }
             }
@@ -118,6 +119,35 @@ pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
         substitute(condition, &known, scope.catalog)?;
     }
     Ok(())
+}
+
+/// Parts of an expression that stands in the place of its alias.
+const PARTS_MAX: usize = 10_000;
+
+/// Refuses an alias of so many parts: of `a + a AS b, b + b AS c` each has twice those of the one before.
+fn check_size(expr: &mut Expr, name: &str) -> Result<()> {
+    let mut parts = Parts(0);
+    let _: ControlFlow<Error> = expr.walk(&mut parts);
+    match parts.0 > PARTS_MAX {
+        true => Err(Error::Unsupported {
+            message: format!(
+                "the alias '{name}' is made of {} parts with the aliases that it uses; select those in a subquery",
+                parts.0
+            ),
+        }),
+        false => Ok(()),
+    }
+}
+
+struct Parts(usize);
+
+impl VisitorMut for Parts {
+    type Break = Error;
+
+    fn pre_visit_expr(&mut self, _: &mut Expr) -> ControlFlow<Error> {
+        self.0 += 1;
+        ControlFlow::Continue(())
+    }
 }
 
 /// Whether an alias is the name that its column has anyway.
