@@ -421,7 +421,7 @@ impl<'a> DateReader<'a> {
             'M' => self.minute = self.number(2, 0..=59)?,
             'S' => self.second = self.number(2, 0..=59)?,
             'f' => self.micros = self.fraction(6)?,
-            'g' => self.micros = self.number(3, 0..=999)? * 1_000,
+            'g' => self.micros = self.fraction(3)?,
             'n' => self.micros = self.fraction(9)?,
             's' => self.epoch = Some(self.number(12, 0..=i64::MAX / MICROS_PER_SECOND)?),
             'b' | 'h' | 'B' => self.month = self.word(&MONTHS)? as u32 + 1,
