@@ -90,7 +90,7 @@ impl ScalarUDFImpl for LongValues {
         let bytes = self.measure.bytes(&args.args)?;
         if bytes > most {
             let message = format!(
-                "'{}' makes values of {bytes} bytes at once, and {most} fit memory_limit; make shorter ones, or raise it",
+                "'{}' makes values of {bytes} bytes at once, more than a quarter of memory_limit; make shorter ones, or raise it",
                 self.name()
             );
             return Err(Error::Execution(message).into());

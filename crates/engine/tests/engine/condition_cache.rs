@@ -66,9 +66,15 @@ fn skipped(session: &Session, sql: &str) -> (usize, usize) {
         let Some((_, after)) = plan.split_once(&format!("{name}=")) else {
             return 0;
         };
-        let digits = after.split(|c: char| !c.is_ascii_digit()).next();
-        let text = digits.unwrap_or_default();
-        text.parse().unwrap_or_else(|_| panic!("{name} in {plan}"))
+        let text = after.split([',', ']']).next().unwrap_or_default().trim();
+        let (number, times) = match text.strip_suffix(" K") {
+            Some(thousands) => (thousands, 1_000.0),
+            None => (text, 1.0),
+        };
+        let number: f64 = number
+            .parse()
+            .unwrap_or_else(|_| panic!("{name} in {plan}"));
+        (number * times) as usize
     };
     (
         figure("condition_cache_rows_skipped"),

@@ -96,11 +96,10 @@ fn operators_behind_an_operand_are_as_many_as_operators_between_two() {
         ("1", " IS NULL"),
         ("true", " IN (true)"),
         ("1", " BETWEEN 1 AND 1"),
-        ("1", " IS DISTINCT FROM 1"),
         ("now()", " AT TIME ZONE 'UTC'"),
         ("1", " - 1"),
     ] {
-        let sql = format!("SELECT {first}{}", again.repeat(100_000));
+        let sql = format!("SELECT {first}{}", again.repeat(20_000));
         let Error::Execution(message) = error(&session(), &sql) else {
             panic!("another error of {again}");
         };
