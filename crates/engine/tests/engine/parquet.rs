@@ -425,7 +425,7 @@ fn moments_beyond_nanoseconds_name_their_file() {
     }
     folder.check(
         "SELECT t FROM '{}/far.parquet' UNION ALL SELECT CAST(t AS TIMESTAMP(6)) FROM '{}/ns.parquet' ORDER BY t",
-        &["2020-01-01T00:00:00.123456", "9999-12-31T00:00:00"],
+        &["2020-01-01T00:00:00.123457", "9999-12-31T00:00:00"],
     );
 }
 
