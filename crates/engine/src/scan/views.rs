@@ -17,7 +17,7 @@ use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, Result, TableReference};
 use datafusion::datasource::ViewTable;
 use datafusion::logical_expr::{
-    DdlStatement, Expr, LogicalPlan, LogicalPlanBuilder, SubqueryAlias, TableScan,
+    Cast, DdlStatement, Expr, LogicalPlan, LogicalPlanBuilder, SubqueryAlias, TableScan,
     TableScanBuilder, TableType,
 };
 use datafusion::physical_plan::ExecutionPlan;
@@ -249,11 +249,18 @@ impl Fit {
         let mut kept = Vec::new();
         for was in were.fields() {
             let mut all = are.iter();
+            let of_type = type_name(was.data_type());
             let found =
-                all.find(|(_, is)| is.name() == was.name() && is.data_type() == was.data_type());
+                all.find(|(_, is)| is.name() == was.name() && type_name(is.data_type()) == of_type);
             match found {
                 Some((table, is)) => {
-                    kept.push(Expr::Column(Column::new(table.cloned(), is.name())))
+                    let column = Expr::Column(Column::new(table.cloned(), is.name()));
+                    kept.push(match is.data_type() == was.data_type() {
+                        true => column,
+                        // A string may be kept in several ways.
+                        false => Expr::Cast(Cast::new(Box::new(column), was.data_type().clone()))
+                            .alias_qualified(table.cloned(), is.name()),
+                    });
                 }
                 None => {
                     let place = (name.to_string(), listed(are.as_arrow(), type_name));
