@@ -4,6 +4,7 @@
 //! Invariant: what is not known to be the same is DataFusion's.
 //! Not here: which expressions of a plan become ours (optimizer/), functions by name (functions/), loops over values (kernels).
 
+pub(crate) mod units;
 pub(crate) mod columns;
 pub(crate) mod plan_expressions;
 pub(crate) mod specialised;

@@ -20,6 +20,7 @@ use datafusion::logical_expr::{
 };
 
 use super::null_as_args;
+use crate::expr::units::per_second;
 
 /// True of casts of timestamps to fewer digits.
 pub(crate) fn is_coarser(of: &DataType, to: &DataType) -> bool {
@@ -28,15 +29,6 @@ pub(crate) fn is_coarser(of: &DataType, to: &DataType) -> bool {
             per_second(*of) > per_second(*to)
         }
         _ => false,
-    }
-}
-
-fn per_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
     }
 }
 

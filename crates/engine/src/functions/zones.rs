@@ -24,6 +24,7 @@ use datafusion::logical_expr::{
 
 use super::{null_as_args, text_cast};
 use crate::expr::columns::has_offset;
+use crate::expr::units::per_second;
 
 /// Hours before a skipped clock in which there is one with the offset of before: Samoa skipped a day.
 const SKIPPED_HOURS: i64 = 26;
@@ -275,15 +276,6 @@ fn shifted(
             Some(shifted) => Ok(shifted),
             None => exec_err!("timestamp out of range"),
         }),
-    }
-}
-
-const fn per_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
     }
 }
 

@@ -91,7 +91,7 @@ fn analysis() -> Vec<Pass<Analysis>> {
         First, ByDataFusion, mixed_types::RefuseMixedUnions,                "a UNION of numbers and dates is an error";
         First, ByDataFusion, settled_types::SettleTypes,                    "CASE and UNION have the type of all their branches, written rows those of their columns";
         First, ByDataFusion, meanings::MeanAsSql,                           "casts to integers round; % of floats, intervals and dates mean what SQL says";
-        First, ByDataFusion, json_values::KeepJson,                         "json_array('[1]'::json) is [[1]]: texts that are JSON are marked for calls that write JSON";
+        First, ByDataFusion, json_values::KeepJson,                         "json_array('[1]'::json) is [[1]]: strings that are JSON are marked for calls that write JSON";
         First, ByDataFusion, composed::ComposedAggregates,                  "an aggregate that others make up → an expression of these";
         First, ByDataFusion, narrow_dictionaries::UnpackNarrowDictionaries, "first_value(d), lag(d) OVER (…) of a dictionary of small keys → of its values";
         First, ByDataFusion, compared::CompareExactly,                      "operands of comparisons get the type that loses no digit";

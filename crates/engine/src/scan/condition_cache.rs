@@ -11,7 +11,7 @@
 //!
 //! All sessions of a process share one cache. Readers share its lock; the lock is taken alone only where something changes.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, LazyLock};
@@ -28,7 +28,7 @@ pub(crate) const RANGE_ROWS: usize = 8_192;
 const SKIPPED_ROWS_MIN: usize = 4 * RANGE_ROWS;
 /// What all sessions of a process keep together: 280,000 row groups of a million rows.
 const BYTES_MAX: usize = 32 << 20;
-/// What keeping a set of conditions, or a row group of it, takes beside texts and bits.
+/// What keeping a set of conditions, or a row group of it, takes beside its strings and bits.
 const ENTRY_BYTES: usize = 256;
 const GROUP_BYTES: usize = 96;
 /// Two changes within a tick of a file system's clock give a file the same times. This is the longest tick there is.
@@ -189,7 +189,7 @@ pub(crate) fn rows_left(
 pub(crate) struct KnownGroups {
     groups: HashMap<usize, Vec<Arc<MatchedRanges>>>,
     /// Those that are known under exactly these conditions.
-    own: Vec<usize>,
+    own: HashSet<usize>,
 }
 
 impl KnownGroups {
@@ -224,9 +224,9 @@ struct Entry {
 
 impl Entry {
     fn bytes(&self) -> usize {
-        let texts: usize = self.conditions.iter().map(String::len).sum();
+        let strings: usize = self.conditions.iter().map(String::len).sum();
         let groups = self.groups.values().map(|group| group_bytes(group));
-        ENTRY_BYTES + texts + groups.sum::<usize>()
+        ENTRY_BYTES + strings + groups.sum::<usize>()
     }
 }
 

@@ -25,6 +25,7 @@ use grouse_kernels::divide::Divisor;
 use super::{DistinctValues, OverColumn, Spread, ValueSource};
 use crate::expr::columns::{dictionary, has_offset};
 use crate::expr::specialised::{Kernel, Specialised, specialise};
+use crate::expr::units::per_second;
 
 /// A batch has so many rows for each step, or more.
 const ROWS_PER_STEP: usize = 4;
@@ -224,13 +225,4 @@ fn step_of_format(format: &str) -> Option<i64> {
         });
     }
     Some(step)
-}
-
-fn per_second(unit: TimeUnit) -> i64 {
-    match unit {
-        TimeUnit::Second => 1,
-        TimeUnit::Millisecond => 1_000,
-        TimeUnit::Microsecond => 1_000_000,
-        TimeUnit::Nanosecond => 1_000_000_000,
-    }
 }

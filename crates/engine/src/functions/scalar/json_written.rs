@@ -2,8 +2,8 @@
 //!
 //! In: any values. Out: strings of JSON.
 //! Invariant: numbers keep their digits; what JSON has no form for (NaN, infinity) is an error or a text, never a number.
-//! Texts that are marked as JSON are written as they are.
-//! Not here: JSON that is read (json.rs); which texts are JSON (optimizer/fixes/json_values.rs).
+//! Strings that are marked as JSON are written as they are.
+//! Not here: JSON that is read (json.rs); which strings are JSON (optimizer/fixes/json_values.rs).
 
 use std::sync::Arc;
 
@@ -63,7 +63,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
 /// The one field of the struct that marks a text as JSON; SQL cannot name it.
 const MARK: &str = "json\0";
 
-/// The type of texts that are JSON, or of lists of them, once they are marked.
+/// The type of strings that are JSON, or of lists of them, once they are marked.
 pub(crate) fn marked_as_json(of: &DataType) -> DataType {
     match of {
         DataType::List(item) => list_of(marked_as_json(item.data_type())),
@@ -78,7 +78,7 @@ fn is_marked(fields: &Fields) -> bool {
     matches!(&fields[..], [field] if field.name() == MARK)
 }
 
-/// A value whose texts are marked as the type of a NULL says; SQL cannot name the function.
+/// A value whose strings are marked as the type of a NULL says; SQL cannot name the function.
 pub(crate) fn json_kept(value: Expr, null: &ScalarValue) -> Expr {
     const FORM: &[CallForm] = &[&[ParameterKind::Any, ParameterKind::Any]];
     let kept = rows(
@@ -202,7 +202,7 @@ enum JsonColumn {
     Bare(ArrayRef),
     /// What is written in quotes.
     Quoted(ArrayRef),
-    /// Texts that are JSON.
+    /// Strings that are JSON.
     Json(ArrayRef),
     List(ArrayRef, Box<JsonColumn>),
     Struct(ArrayRef, Vec<(String, JsonColumn)>),

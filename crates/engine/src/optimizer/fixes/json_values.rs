@@ -1,7 +1,7 @@
 //! JSON within JSON: `json_object('a', '[1]'::json)` is `{"a":[1]}`, not `{"a":"[1]"}`.
 //!
-//! In: calls that write JSON, before DataFusion's type coercion. Out: the same calls of `json kept`, which marks texts that are JSON.
-//! Invariant: names stay. A text is JSON if a function made it so, here or in a query below; JSON is a VARCHAR, so that a column
+//! In: calls that write JSON, before DataFusion's type coercion. Out: the same calls of `json kept`, which marks strings that are JSON.
+//! Invariant: names stay. A string is JSON if a function made it so, here or in a query below; JSON is a VARCHAR, so that a column
 //! of a table is text.
 //! Not here: how values are written (functions/scalar/json_written.rs).
 
@@ -85,7 +85,7 @@ fn kept(mut call: ScalarFunction, inputs: &[&LogicalPlan]) -> Result<Transformed
     ))
 }
 
-/// The type of an expression in which texts that are JSON are marked; `None` if there are none.
+/// The type of an expression in which strings that are JSON are marked; `None` if there are none.
 fn with_json(expr: &Expr, inputs: &[&LogicalPlan]) -> Option<DataType> {
     if is_json(expr) {
         return Some(marked_as_json(&type_of(expr, inputs)?));

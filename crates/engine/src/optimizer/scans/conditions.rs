@@ -1,4 +1,4 @@
-//! Conditions as the condition cache knows them: texts that say all that their value of a row depends on.
+//! Conditions as the condition cache knows them: strings that say all that their value of a row depends on.
 //!
 //! In: a filter directly above a Parquet scan, and the scan's own predicate. Out: the parts of their conjunction, written over
 //! columns of the files.
@@ -28,7 +28,7 @@ const TEXT_BYTES_MAX: usize = 4 << 10;
 
 /// The conditions of a scan.
 pub(super) struct ScanConditions {
-    pub texts: Conjunction,
+    pub all: Conjunction,
     /// False if there are others, which have no text.
     pub are_all: bool,
 }
@@ -55,11 +55,11 @@ impl ScanConditions {
             None => column_text(column.index(), files),
         };
         let within = |column: &Column| column_text(column.index(), files);
-        let mut texts = BTreeSet::new();
+        let mut all = BTreeSet::new();
         let mut are_all = true;
         let mut add = |text: Option<String>| match text {
             Some(text) if text.len() <= TEXT_BYTES_MAX => {
-                texts.insert(text);
+                all.insert(text);
             }
             _ => are_all = false,
         };
@@ -69,16 +69,16 @@ impl ScanConditions {
         for part in source.filter().iter().flat_map(split_conjunction) {
             add(text_of(part, &within));
         }
-        if texts.is_empty() {
+        if all.is_empty() {
             return None;
         }
         // These decide what times a file's columns have.
         let options = &source.table_parquet_options().global;
         if let Some(unit) = &options.coerce_int96 {
-            texts.insert(format!("int96 {unit:?} {:?}", options.coerce_int96_tz));
+            all.insert(format!("int96 {unit:?} {:?}", options.coerce_int96_tz));
         }
         Some(ScanConditions {
-            texts: texts.into_iter().collect::<Vec<_>>().into(),
+            all: all.into_iter().collect::<Vec<_>>().into(),
             are_all,
         })
     }
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn texts_tell_columns_types_values_and_operations_apart() {
+    fn strings_tell_columns_types_values_and_operations_apart() {
         let a = || col("a", &schema()).unwrap();
         let named = |name| Arc::new(Column::new(name, 0)) as Arc<dyn PhysicalExpr>;
         let like = |negated, pattern| like(negated, false, a(), lit(pattern), &schema()).unwrap();
@@ -214,8 +214,8 @@ mod tests {
             in_list(a(), vec![lit("1"), lit("2")], &false, &schema()).unwrap(),
             in_list(a(), vec![lit("1 2")], &true, &schema()).unwrap(),
         ];
-        let texts: BTreeSet<_> = all.iter().map(|expr| text(expr).unwrap()).collect();
-        assert_eq!(texts.len(), all.len(), "{texts:?}");
+        let strings: BTreeSet<_> = all.iter().map(|expr| text(expr).unwrap()).collect();
+        assert_eq!(strings.len(), all.len(), "{strings:?}");
         // A column is where it is in the file's schema, whatever a projection calls it.
         assert_eq!(text(&named("a")), text(&named("x")));
     }

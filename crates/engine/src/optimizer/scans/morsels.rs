@@ -444,8 +444,8 @@ pub(super) struct MorselFile {
 }
 
 impl MorselFile {
-    pub fn is_at(&self, location: &Path) -> bool {
-        self.file.object_meta.location == *location
+    pub fn location(&self) -> &Path {
+        &self.file.object_meta.location
     }
 
     /// Rows that are worth a piece of their own, if one has to be worth so many times its cost.

@@ -6,6 +6,7 @@
 //! not meet them either, so a row group counts as seen when all others were.
 //! Not here: the cache and what counts as seen (scan/condition_cache.rs, scan/recording.rs), pieces (morsels.rs).
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -21,6 +22,7 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
 use object_store::local::LocalFileSystem;
+use object_store::path::Path;
 
 use super::conditions::ScanConditions;
 use super::morsels::{MorselFile, ranges, whole};
@@ -82,7 +84,7 @@ impl Question {
             None => (FileVersion::of_remote(self.place.clone(), object)?, None),
         };
         Some(Answer {
-            known: self.cache.known(&version, &self.conditions.texts),
+            known: self.cache.known(&version, &self.conditions.all),
             version,
             path,
         })
@@ -134,20 +136,21 @@ impl Question {
             RecordedFile::new(version, path, groups.collect())
         });
         let recorded = recorded.collect();
+        let places = answered.iter().enumerate();
+        let places = places.map(|(at, (file, _))| (file.location(), at));
+        let places: HashMap<&Path, usize> = places.collect();
         let mut noted = Vec::with_capacity(pieces.len());
-        let places = pieces.iter().map(|piece| {
-            let location = &piece.object_meta.location;
-            let is_it = |(file, _): &(&MorselFile, _)| file.is_at(location);
-            let at = answered.iter().position(is_it)?;
+        let of_pieces = pieces.iter().map(|piece| {
+            let at = *places.get(&piece.object_meta.location)?;
             let parts = parts(piece, answered[at].0);
             noted.push(RecordedPiece::new(at, parts));
             Some(noted.len() - 1)
         });
-        let places: Vec<Option<usize>> = places.collect();
-        let told = (Arc::clone(&self.conditions.texts), learning);
+        let of_pieces: Vec<Option<usize>> = of_pieces.collect();
+        let told = (Arc::clone(&self.conditions.all), learning);
         let recording = ScanRecording::new(self.cache, told, recorded, noted, skipped);
         let recording = Arc::new(recording);
-        let pieces = pieces.into_iter().zip(places);
+        let pieces = pieces.into_iter().zip(of_pieces);
         let pieces = pieces.map(|(piece, at)| match at {
             Some(at) => recording.noted(piece, at),
             None => piece,
