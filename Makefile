@@ -27,12 +27,14 @@ cargo_deny := $(or $(shell command -v cargo-deny 2>/dev/null),$(tools)/bin/cargo
 release := $(CARGO_TARGET_DIR)/release
 python := .venv/bin/python
 demo_rows := 10000000
+wheel_name := grouse
+shell := target/release/grouse
 
-.PHONY: help setup binary build demo test check bench soak fmt clippy deny doc wheel clean
+.PHONY: help setup binary build demo test check bench soak fmt clippy deny doc wheel wheel-older dist clean
 .DEFAULT_GOAL := build
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' Makefile | expand -t 10
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 13
 
 setup: # says in one line what the machine lacks
 	@scripts/setup.sh
@@ -40,7 +42,7 @@ setup: # says in one line what the machine lacks
 # The whole workspace in one call: the shell, the library of the Python package and the data generator.
 binary: setup
 	cargo build --release --locked --workspace
-	@scripts/strip.sh "$(release)/grouse" target/release/grouse
+	@scripts/strip.sh "$(release)/grouse" $(shell)
 
 build: binary .venv/ready ## target/release/grouse, and the Python package in .venv
 	@$(python) scripts/order.py "$(release)"
@@ -90,9 +92,18 @@ soak: build ## the long runs: big fuzz, 10^8 rows; results under tests/record
 	cargo test --release --locked --workspace --no-run
 	@$(python) scripts/test.py --soak
 
-wheel: build ## a wheel for other machines, by maturin
-	@$(python) -m pip install --quiet maturin
-	.venv/bin/maturin build --release --strip --manifest-path crates/python/Cargo.toml --out target/wheels
+wheel: binary .venv/ready ## target/dist/grouse-*.whl, a wheel for other machines with the same C library or a newer one
+	@$(python) scripts/order.py "$(release)"
+	@$(MAKE) binary # links again where the order is new
+	@$(python) scripts/wheel.py --release --name "$(wheel_name)" "$(release)" target/dist
+
+dist: wheel ## that wheel, an archive and a Debian package of the shell, in target/dist
+	@$(python) scripts/dist.py "$(release)" target/dist
+
+# For processors before AVX2: everything is compiled once more, in a folder of its own.
+wheel-older: ## a wheel for older processors, named grouse-x86-64-v2; compiles everything once more
+	@RUSTFLAGS="-C target-cpu=x86-64-v2" CARGO_TARGET_DIR="$(CARGO_TARGET_DIR)-v2" \
+	$(MAKE) wheel wheel_name=grouse-x86-64-v2 shell=target/release/grouse-x86-64-v2
 
 clean: ## what this clone holds; the build cache stays
 	rm -rf target .venv .bench-venv data

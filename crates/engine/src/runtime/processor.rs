@@ -13,7 +13,7 @@ pub fn check() -> Result<(), &'static str> {
         true => Ok(()),
         false => Err(
             "this build of grouse needs a processor with AVX2, BMI2 and FMA (x86-64-v3: Intel since 2013, AMD since 2015); \
-             build it for this one: RUSTFLAGS='-C target-cpu=native' make build",
+             for this one there is the wheel grouse-x86-64-v2, or build it: RUSTFLAGS='-C target-cpu=native' make build",
         ),
     }
 }

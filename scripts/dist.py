@@ -1,0 +1,98 @@
+"""Packs the shell that cargo has built for machines that build nothing: an archive and a Debian package.
+
+In: the folder with `grouse`, the folder for the packages. Out: `grouse-<version>-<machine>-linux.tar.zst` and `grouse_<version>_<arch>.deb`,
+each with the shell, licences and the list of what is in it; both by name and size on standard output.
+Invariant: the shell has no symbols; the same inputs make the same archive. The Debian package depends on the glibc that the shell asks for.
+Not here: the wheel (`wheel.py`), signing, and what other systems want (`.github/workflows/release.yml`).
+"""
+
+import gzip
+import io
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+
+import parts
+from wheel import manylinux, stripped
+
+ROOT = Path(__file__).resolve().parent.parent
+DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def main(built: Path, out: Path) -> None:
+    version = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.M)[1]
+    shell = built / "grouse"
+    linked = parts.crates("grouse-cli")
+    binary = stripped(shell)
+    papers = {
+        "LICENSE": (ROOT / "LICENSE").read_bytes(),
+        "THIRD-PARTY.txt": parts.notices(linked).encode(),
+        "grouse.cdx.json": parts.bom("grouse", version, linked).encode(),
+        "CHANGELOG.md": (ROOT / "CHANGELOG.md").read_bytes(),
+        "README.md": (ROOT / "README.md").read_bytes(),
+    }
+    out.mkdir(parents=True, exist_ok=True)
+    for old in [*out.glob("grouse-*.tar.zst"), *out.glob("grouse_*.deb")]:
+        old.unlink()
+    for made in (archive(out, version, binary, papers), debian(out, version, binary, papers, shell)):
+        if made:
+            print(f"{made}: {made.stat().st_size / 1e6:.1f} MB")
+
+
+def archive(out: Path, version: str, binary: bytes, papers: dict[str, bytes]) -> Path:
+    """One folder with everything, compressed by zstd."""
+    name = f"grouse-{version}-{platform.machine()}-{sys.platform}"
+    packed = tar({f"{name}/grouse": (binary, 0o755)} | {f"{name}/{path}": (data, 0o644) for path, data in papers.items()})
+    path = out / f"{name}.tar.zst"
+    subprocess.run(["zstd", "-q", "-19", "-T0", "-f", "-o", str(path)], input=packed, check=True)
+    return path
+
+
+def tar(files: dict[str, tuple[bytes, int]]) -> bytes:
+    """A tar of files by path, owned by root, without times."""
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as archive:
+        for path, (data, mode) in files.items():
+            member = tarfile.TarInfo(path)
+            member.size, member.mode = len(data), mode
+            archive.addfile(member, io.BytesIO(data))
+    return packed.getvalue()
+
+
+def debian(out: Path, version: str, binary: bytes, papers: dict[str, bytes], shell: Path) -> Path | None:
+    """A package for Debian and its kin; None where there is no dpkg-deb."""
+    if not shutil.which("dpkg-deb"):
+        return None
+    glibc = re.search(r"manylinux_(\d+)_(\d+)", manylinux(shell) or "manylinux_2_17")
+    arch = DEBIAN.get(platform.machine(), platform.machine())
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        root.chmod(0o755)
+        documents = root / "usr/share/doc/grouse"
+        for path in (root / "DEBIAN", root / "usr/bin", documents):
+            path.mkdir(parents=True)
+        (root / "usr/bin/grouse").write_bytes(binary)
+        (root / "usr/bin/grouse").chmod(0o755)
+        licence = papers["LICENSE"].decode() + "\n\n" + papers["THIRD-PARTY.txt"].decode()
+        (documents / "copyright").write_text(licence)
+        (documents / "grouse.cdx.json").write_bytes(papers["grouse.cdx.json"])
+        (documents / "changelog.gz").write_bytes(gzip.compress(papers["CHANGELOG.md"], 9, mtime=0))
+        (root / "DEBIAN/control").write_text(
+            f"Package: grouse\nVersion: {version}\nArchitecture: {arch}\nSection: database\nPriority: optional\n"
+            f"Maintainer: grouse maintainers <grouse@localhost>\nInstalled-Size: {len(binary) // 1024}\n"
+            f"Depends: libc6 (>= {glibc[1]}.{glibc[2]}), libgcc-s1\n"
+            "Description: The GROUP BY engine\n SQL over Parquet, CSV, JSON and Arrow files, from a shell.\n"
+        )
+        path = out / f"grouse_{version}_{arch}.deb"
+        subprocess.run(["dpkg-deb", "--root-owner-group", "-Zxz", "--build", str(root), str(path)],
+                       check=True, stdout=subprocess.DEVNULL)
+    return path
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]), Path(sys.argv[2]))
