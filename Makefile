@@ -30,7 +30,7 @@ demo_rows := 10000000
 wheel_name := grouse
 shell := target/release/grouse
 
-.PHONY: help setup binary build demo test check bench soak fmt clippy deny doc wheel wheel-older dist clean
+.PHONY: help setup binary build demo test check bench soak fmt clippy deny doc docs wheel wheel-older dist clean
 .DEFAULT_GOAL := build
 
 help: ## this list
@@ -66,7 +66,7 @@ test: build ## all tests, Rust and Python
 	cargo test --release --locked --workspace --no-run
 	@$(python) scripts/test.py
 
-check: fmt clippy deny doc test ## the gate: fmt, clippy, cargo-deny, docs, tests
+check: fmt clippy deny doc docs test ## the gate: fmt, clippy, cargo-deny, docs, tests
 
 fmt: setup
 	cargo fmt --all --check
@@ -76,6 +76,10 @@ clippy: setup
 
 doc: setup
 	RUSTDOCFLAGS="-D warnings" cargo doc --release --locked --workspace --no-deps
+
+docs: ## the documentation as a site in target/docs
+	@scripts/venv.sh .docs-venv docs/requirements.txt
+	@.docs-venv/bin/mkdocs build --strict --quiet
 
 deny: setup $(cargo_deny)
 	"$(cargo_deny)" --locked --all-features check licenses bans sources
@@ -106,4 +110,4 @@ wheel-older: ## a wheel for older processors, named grouse-x86-64-v2; compiles e
 	$(MAKE) wheel wheel_name=grouse-x86-64-v2 shell=target/release/grouse-x86-64-v2
 
 clean: ## what this clone holds; the build cache stays
-	rm -rf target .venv .bench-venv data
+	rm -rf target .venv .bench-venv .docs-venv data

@@ -18,7 +18,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RELEASE = Path(os.environ["CARGO_TARGET_DIR"]).resolve() / "release"
 CARGO = ["cargo", "test", "--release", "--locked", "--workspace"]
-PYTHON_TESTS = ["-c", "crates/python/pyproject.toml", "crates/python/tests", "bench/tests"]
+PYTHON_TESTS = ["-c", "crates/python/pyproject.toml", "crates/python/tests", "bench/tests", "docs"]
 
 # Seconds a suite may take on 2 busy cores, about four times what it takes on 2 idle ones; together at most 15 minutes.
 DEFAULT_BUDGET_S = 60
