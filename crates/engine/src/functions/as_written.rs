@@ -3,7 +3,7 @@
 //! In: an expression and its text. Out: the expression's value, in a column of that name.
 //! Invariant: it is gone before execution; only names see it. DataFusion leaves casts out of names, so that `sum(x)` and
 //! `sum(CAST(x AS DOUBLE))` would be one.
-//! Not here: which casts are named (sql/named_casts.rs).
+//! Not here: which casts are named (sql/naming/named_casts.rs).
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{Result, exec_err};

@@ -1,7 +1,7 @@
 //! Constraints of a table: what its rows have to keep.
 //!
 //! In: names of columns and conditions as written. Out: what checked_table.rs holds rows against.
-//! Not here: reading them from CREATE TABLE (sql/constraints.rs).
+//! Not here: reading them from CREATE TABLE (sql/changes/constraints.rs).
 
 use datafusion::sql::sqlparser::ast::Ident;
 

@@ -2,7 +2,7 @@
 //!
 //! In: a table, its rows as a statement has read them, the rows that are to be there. Out: the table with these, or an error.
 //! Invariant: the rows keep the table's rules, and none that another statement has written meanwhile is lost.
-//! Not here: how the rows come about (sql/changed_rows.rs).
+//! Not here: how the rows come about (sql/changes/changed_rows.rs).
 
 use std::sync::Arc;
 

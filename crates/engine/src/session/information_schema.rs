@@ -2,7 +2,7 @@
 //!
 //! In: the session's catalogs and table functions. Out: the schema's tables.
 //! Invariant: types have the names that DESCRIBE gives them, places of columns count from 1, `views` has views alone.
-//! Not here: DESCRIBE and SHOW TABLES (sql/describe.rs).
+//! Not here: DESCRIBE and SHOW TABLES (sql/expand/describe.rs).
 
 use std::collections::HashMap;
 use std::fmt;

@@ -66,18 +66,18 @@ use crate::scan::writes::request::Writes;
 use crate::session::query::Query;
 use crate::session::timeout::within;
 use crate::session::workers::{Workers, join_error};
+use crate::sql::changes::{alterations, changed_rows};
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::{Definitions, Replace};
 use crate::sql::expand::{self, Catalog, Column, TableFacts};
-use crate::sql::inner_values::ValuesPlanner;
+use crate::sql::expand::{default_values, hidden};
+use crate::sql::fixes::inner_values::ValuesPlanner;
+use crate::sql::fixes::samples::SamplePlanner;
+use crate::sql::naming::{named_casts, repeated_names, spelling, using};
 use crate::sql::params::{self, Params};
 use crate::sql::place::told;
-use crate::sql::samples::SamplePlanner;
 use crate::sql::statement::{self, DataFusionRequest, Missing, Request, Statement};
-use crate::sql::{
-    alterations, changed_rows, changes, default_values, hidden, named_casts, planned, reads,
-    repeated_names, spelling, using,
-};
+use crate::sql::{changes, planned, reads};
 use information_schema::InformationSchema;
 
 /// DataFusion's default catalog and schema, in which tables are registered.

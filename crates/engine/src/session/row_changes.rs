@@ -1,6 +1,6 @@
 //! Statements that make the rows of a table anew: DELETE and UPDATE that read other tables, ALTER TABLE.
 //!
-//! In: what sql/changed_rows.rs and sql/alterations.rs make of a statement. Out: the table changed; for rows their number.
+//! In: what sql/changes/changed_rows.rs and sql/changes/alterations.rs make of a statement. Out: the table changed; for rows their number.
 //! Invariant: a statement that fails leaves the table as it was.
 //! Not here: UPDATE and DELETE by the table's own rows, which DataFusion does.
 
@@ -21,9 +21,9 @@ use crate::error::{Error, Result, nearest_names};
 use crate::scan::checked_table;
 use crate::scan::replaced_rows::Replaceable;
 use crate::session::query::Query;
-use crate::sql::alterations::{Alteration, AlterationKind};
-use crate::sql::changed_rows::ChangedRows;
 use crate::sql::changes;
+use crate::sql::changes::alterations::{Alteration, AlterationKind};
+use crate::sql::changes::changed_rows::ChangedRows;
 use crate::sql::expand;
 use crate::sql::params::{self, Params};
 use crate::sql::planned;

@@ -6,6 +6,8 @@
 //! Invariant: a word that is not understood is an error with its place; the format is said or is that of the ending.
 //! Not here: what the options mean (copy_options.rs), writing (scan/writes/).
 
+mod copy_options;
+
 use datafusion::execution::context::SessionContext;
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::planner::object_name_to_table_reference;
@@ -14,9 +16,9 @@ use datafusion::sql::sqlparser::ast::{
 };
 use datafusion::sql::sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Word};
 
-use super::copy_options::{CopyOptions, Given, OptionValue};
 use crate::error::{Error, Result};
 use crate::scan::writes::request::REQUEST;
+use crate::sql::copy::copy_options::{CopyOptions, Given, OptionValue};
 
 /// Rewrites a COPY; all other statements stay as they are.
 pub(crate) fn rewrite(tokens: Vec<TokenWithSpan>) -> Result<Rewritten> {

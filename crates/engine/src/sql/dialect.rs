@@ -8,6 +8,9 @@
 //! Not here: forms of ours within expressions (expression_forms.rs), what DataFusion does not plan (statement.rs,
 //! optimizer/fixes/).
 
+mod operator_words;
+pub(in crate::sql) mod expression_forms;
+
 use std::any::TypeId;
 
 use datafusion::sql::sqlparser::ast::{BinaryOperator, Expr, UnaryOperator};
@@ -17,7 +20,6 @@ use datafusion::sql::sqlparser::parser::{Parser, ParserError};
 use datafusion::sql::sqlparser::tokenizer::Token;
 
 use crate::sql::ast::call;
-use crate::sql::expression_forms;
 
 /// The dialect of every statement.
 pub(crate) const DIALECT: GrouseDialect = GrouseDialect {};

@@ -5,6 +5,27 @@
 //! for columns only where a form needs them.
 //! Not here: the forms themselves, each in a file of its own; forms that need no columns (short_forms.rs).
 
+pub(in crate::sql) mod joined_aliases;
+mod ambiguous_names;
+mod outer_names;
+mod order_names;
+mod limits;
+mod asof;
+mod positional;
+pub(crate) mod hidden;
+mod columns;
+pub(in crate::sql) mod aliases;
+mod pivot;
+mod unpivot;
+mod summarize;
+mod describe;
+mod by_name;
+pub(crate) mod default_values;
+mod inner_names;
+mod repeated_calls;
+mod tableless;
+mod whole_rows;
+
 use std::ops::ControlFlow;
 
 use datafusion::arrow::datatypes::{DataType, Field};
@@ -18,15 +39,11 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result};
 use crate::scan::constraints::KeyKind;
 use crate::sql::ast::{parse_query, quoted};
-use crate::sql::outer_names::Outer;
-use crate::sql::query_forms::LIST;
+use crate::sql::expand::outer_names::Outer;
+use crate::sql::short_forms;
 use crate::sql::statement::visit;
+use crate::sql::tokens::query_forms::LIST;
 use crate::sql::walk::{done, flow};
-use crate::sql::{
-    aliases, ambiguous_names, asof, by_name, columns, default_values, describe, inner_names,
-    joined_aliases, limits, order_names, pivot, positional, repeated_calls, short_forms, summarize,
-    tableless, unpivot, whole_rows,
-};
 
 /// What the expansion asks of a session.
 pub(crate) trait Catalog {

@@ -3,90 +3,33 @@
 //! In: SQL text, values of parameters. Out: a statement for DataFusion, with the files it names; headers as people know them.
 //! Invariant: what is accepted is planned; a clause that nobody plans is an error with its place.
 //! Not here: DataFusion's planner (session/mod.rs), files (scan/), rules that change plans (optimizer/).
+//!
+//! ```text
+//! text -> tokens -> dialect (parser) -> short_forms, clauses, fixes -> params -> expand (asks for columns) -> naming
+//!      -> planned (refuses the rest) -> DataFusion; errors -> place
+//! ```
 
-mod tokens;
-pub(crate) mod far_timestamps;
-mod word_forms;
-mod prefix_alias;
-mod lambdas;
-mod table_forms;
-mod query_forms;
-pub(crate) mod dialect;
-mod copy_options;
-pub(crate) mod copy;
-mod operator_words;
-mod expression_forms;
 pub(crate) mod walk;
 pub(crate) mod ast;
-mod word_names;
-mod exclusions;
-mod nesting;
-mod token_forms;
+mod substitute;
+mod tokens;
+pub(crate) mod dialect;
+mod clauses;
+mod short_forms;
+pub(crate) mod fixes;
+pub(crate) mod copy;
 pub(crate) mod prepared;
 pub mod statement;
 pub mod reads;
-mod assigned_lists;
-mod clauses;
-pub(crate) mod constraints;
-mod joined_aliases;
-mod ambiguous_names;
-mod known_types;
-mod short_forms;
-mod intervals;
-mod json_types;
-mod ordinality;
-mod outer_names;
-mod fallible;
-mod substitute;
-mod numbered_lambdas;
 pub(crate) mod definitions;
 pub(crate) mod expand;
-mod order_names;
-mod limits;
-mod asof;
-mod positional;
-pub(crate) mod hidden;
-mod columns;
-mod aliases;
-mod pivot;
-mod unpivot;
-mod summarize;
-mod describe;
-mod by_name;
-pub(crate) mod default_values;
-mod inner_names;
-pub(crate) mod inner_values;
-mod long_chains;
-mod brackets;
-mod composite_groups;
-mod dotted_fields;
-mod expressions;
-mod repeated_calls;
-mod tableless;
-mod whole_rows;
-mod array_subqueries;
-pub(crate) mod params;
-pub(crate) mod spelling;
-pub(crate) mod repeated_names;
-pub(crate) mod samples;
-pub(crate) mod planned;
 pub(crate) mod changes;
-pub(crate) mod changed_rows;
-pub(crate) mod alterations;
-pub(crate) mod named_casts;
-pub(crate) mod using;
-mod window_aggregates;
-mod row_subqueries;
-mod text_orders;
-mod typed_values;
-pub(crate) mod shared_tables;
-mod inner_tables;
-pub(crate) mod headers;
-pub(crate) mod names;
-mod named_places;
+pub(crate) mod params;
+pub(crate) mod naming;
+pub(crate) mod planned;
 pub(crate) mod place;
 
-pub use composite_groups::composite_groups;
-pub(crate) use row_subqueries::compare_rows;
-pub(crate) use shared_tables::name_shared_tables;
-pub use window_aggregates::order_windows;
+pub use fixes::composite_groups::composite_groups;
+pub(crate) use fixes::row_subqueries::compare_rows;
+pub(crate) use fixes::shared_tables::name_shared_tables;
+pub use fixes::window_aggregates::order_windows;

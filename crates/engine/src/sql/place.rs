@@ -4,6 +4,9 @@
 //! Invariant: a place that DataFusion knows stays; a hint is only given where it names what stands in the text.
 //! Not here: names that the session knows (names.rs); which token a message is about (named_places.rs).
 
+mod names;
+mod named_places;
+
 use datafusion::logical_expr::registry::FunctionRegistry;
 use datafusion::prelude::SessionContext;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer};
@@ -11,8 +14,8 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Toke
 use crate::error::{Error, Position};
 use crate::scan::format::is_extension;
 use crate::sql::dialect::DIALECT;
-use crate::sql::named_places::{When, place_of, word};
-use crate::sql::names::{with_names, with_written_names};
+use crate::sql::place::named_places::{When, place_of, word};
+use crate::sql::place::names::{with_names, with_written_names};
 
 /// Words that begin a clause or join its parts.
 const KEYWORDS: &[&str] = &[

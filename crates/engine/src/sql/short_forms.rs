@@ -5,6 +5,14 @@
 //! Invariant: a form that has no exact meaning in other words is an error that names it.
 //! Not here: intervals (intervals.rs), forms that need the columns of a table (expand.rs), patterns of GLOB (expression_forms.rs).
 
+mod known_types;
+mod intervals;
+mod json_types;
+mod ordinality;
+mod fallible;
+mod numbered_lambdas;
+pub(in crate::sql) mod array_subqueries;
+
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
@@ -23,14 +31,12 @@ use crate::sql::ast::{
     call, function_name, literal_text, number, object, parse_expr, plain_arguments, quoted, text,
     written_row,
 };
-use crate::sql::intervals::{added, interval_of, negated};
-use crate::sql::joined_aliases::as_query;
-use crate::sql::json_types;
-use crate::sql::known_types::known_type;
-use crate::sql::numbered_lambdas::{Applied, NumberedLambda};
-use crate::sql::ordinality::number_rows;
+use crate::sql::expand::joined_aliases::as_query;
+use crate::sql::short_forms::intervals::{added, interval_of, negated};
+use crate::sql::short_forms::known_types::known_type;
+use crate::sql::short_forms::numbered_lambdas::{Applied, NumberedLambda};
+use crate::sql::short_forms::ordinality::number_rows;
 use crate::sql::walk::flow;
-use crate::sql::{array_subqueries, fallible};
 
 /// The visitor that puts them in longer ones.
 #[derive(Debug, Default)]

@@ -25,24 +25,24 @@ use crate::scan::call::FileCall;
 use crate::scan::constraints::Constraints;
 use crate::scan::location::is_location;
 use crate::sql::ast::text as literal;
-use crate::sql::brackets::bracket_operands;
-use crate::sql::constraints;
+use crate::sql::changes::assigned_lists;
+use crate::sql::changes::constraints;
 use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
-use crate::sql::expressions::say_what_is_meant;
-use crate::sql::far_timestamps::far_timestamp;
-use crate::sql::nesting::NESTING_MAX;
+use crate::sql::fixes::brackets::bracket_operands;
+use crate::sql::fixes::expressions::say_what_is_meant;
+use crate::sql::fixes::far_timestamps::far_timestamp;
+use crate::sql::fixes::text_orders::order_strings;
+use crate::sql::fixes::typed_values::give_types;
+use crate::sql::fixes::{dotted_fields, inner_tables, inner_values, long_chains};
+use crate::sql::naming::headers;
 use crate::sql::prepared::{self, Prepared};
 use crate::sql::short_forms::ShortForms;
-use crate::sql::text_orders::order_strings;
-use crate::sql::token_forms::{tokenizer_error, tokens_of};
+use crate::sql::tokens::nesting::NESTING_MAX;
+use crate::sql::tokens::token_forms::{tokenizer_error, tokens_of};
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
-use crate::sql::typed_values::give_types;
 use crate::sql::walk::{Walk, done};
-use crate::sql::{
-    assigned_lists, clauses, compare_rows, composite_groups, dotted_fields, headers, inner_tables,
-    inner_values, long_chains, name_shared_tables, order_windows,
-};
+use crate::sql::{clauses, compare_rows, composite_groups, name_shared_tables, order_windows};
 
 /// One statement of a script.
 #[derive(Debug, Clone, PartialEq, Eq)]

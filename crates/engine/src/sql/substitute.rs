@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident, VisitorMut};
 
-use crate::sql::aliases::parameters;
+use crate::sql::expand::aliases::parameters;
 use crate::sql::walk::Walk;
 
 /// Puts an expression in the place of each name that stands alone.

@@ -6,10 +6,18 @@
 //! is not touched.
 //! Not here: what the calls mean (pivot.rs, summarize.rs, …), forms within expressions that the dialect reads (dialect.rs).
 
+mod word_forms;
+mod prefix_alias;
+mod lambdas;
+pub(in crate::sql) mod table_forms;
+pub(in crate::sql) mod query_forms;
+mod word_names;
+pub(in crate::sql) mod nesting;
+pub(in crate::sql) mod token_forms;
+
 use datafusion::sql::sqlparser::tokenizer::{Span, Token, TokenWithSpan, Word};
 
 use crate::error::{Error, Result};
-use crate::sql::{lambdas, prefix_alias, query_forms, table_forms, word_forms};
 
 /// The tokens of a statement.
 pub(crate) type Tokens = Vec<TokenWithSpan>;

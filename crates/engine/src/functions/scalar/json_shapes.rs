@@ -2,7 +2,7 @@
 //!
 //! In: strings of JSON; a NULL of the type that is wanted. Out: strings of JSON; values of that type.
 //! Invariant: a member that is not there, and a value that does not fit, is NULL; of a name that an object has twice the last counts.
-//! Not here: how a structure is written as a type (sql/json_types.rs); parts at a path (json.rs).
+//! Not here: how a structure is written as a type (sql/short_forms/json_types.rs); parts at a path (json.rs).
 
 use std::borrow::Cow;
 use std::sync::Arc;

@@ -3,7 +3,7 @@
 //! In: a plan on its way through that rule. Out: what the rule makes of it, or the plan unchanged.
 //! Invariant: `GROUP BY x, CAST(x AS BIGINT)` groups by both: the rule puts the cast into a projection beside `x`, where names
 //! leave casts out, and fails. `GROUP BY x, 1 / x` has a group for each sign of zero: equal values of `x` do not decide the key.
-//! Not here: names that a SELECT gives twice (sql/repeated_names.rs).
+//! Not here: names that a SELECT gives twice (sql/naming/repeated_names.rs).
 
 use std::collections::HashSet;
 

@@ -4,14 +4,14 @@
 //! compared as microseconds; so are days beside literals and coarser columns, and results beside a far day that is written. Beside a
 //! column of nanoseconds a far day is the last of them.
 //! Invariant: a comparison loses nothing by that, because no nanosecond is as far.
-//! Not here: literals (sql/far_timestamps.rs); timestamps within the range, which stay in nanoseconds.
+//! Not here: literals (sql/fixes/far_timestamps.rs); timestamps within the range, which stay in nanoseconds.
 
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
 use datafusion::common::{DFSchema, ScalarValue};
 use datafusion::logical_expr::{Between, Cast, Expr, ExprSchemable, Operator, binary_expr};
 
 use crate::functions::{midnight, nanos_of_day};
-use crate::sql::far_timestamps::is_far;
+use crate::sql::fixes::far_timestamps::is_far;
 
 /// Gives days and timestamps without a zone, beside one with a zone, its type: DataFusion leaves the zone out beside a day.
 pub(super) fn in_one_zone(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {

@@ -11,7 +11,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::{ascending, call, meant, ordinal, refused, select_of};
 use crate::error::{Error, Result};
 use crate::sql::composite_groups::{columns_of, sets_of};
-use crate::sql::token_forms::GROUP_DISTINCT;
+use crate::sql::tokens::token_forms::GROUP_DISTINCT;
 
 /// Orders a query WITH TOTALS so that the total comes last.
 pub(super) fn totals_last(query: &mut Query) -> Result<()> {

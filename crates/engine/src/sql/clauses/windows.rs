@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::{refused, same, select_of};
 use crate::error::{Error, Result};
 use crate::sql::ast::{function_name, number, parse_expr, plain_arguments, position_of};
-use crate::sql::exclusions::is_mark;
+use crate::sql::fixes::exclusions::is_mark;
 use crate::sql::walk::{Walk, done};
 
 /// More rows than there are.

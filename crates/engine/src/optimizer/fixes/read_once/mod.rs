@@ -33,7 +33,7 @@ use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, Phy
 use rows::{ReadOnceExec, SharedRows};
 
 use super::each_plan;
-use crate::sql::shared_tables::SHARED_TABLE;
+use crate::sql::fixes::shared_tables::SHARED_TABLE;
 
 /// The rule for common table expressions that are used more than once.
 #[derive(Debug)]
