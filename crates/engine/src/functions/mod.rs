@@ -6,65 +6,26 @@
 //! same whether our operator or DataFusion's takes it.
 //! Not here: the operator's native states of the same aggregates, and which aggregates have them (aggregate/native.rs).
 
-mod overflow;
-mod to_datafusion;
-mod total;
-mod total_states;
-mod sum;
-mod temporal_states;
-mod avg;
-mod arg_extreme;
-mod arg_extreme_rows;
-mod uniq;
-mod top_rows;
-mod quantiles;
-mod frequent;
-mod moments;
-mod statistics;
+mod aggregates;
+mod casts;
+mod arithmetic;
 mod patterns;
 mod as_written;
 mod tried;
-mod at_time_zone;
 mod coalesce;
 mod sql_formats;
 mod lengths;
-mod ordered_set;
-mod percentile_cont;
-mod modulo;
-mod whole_quotient;
-mod coarser_times;
-mod domains;
-mod signed;
 mod whole_row;
 mod any_equal;
 pub(crate) mod equal_values;
-mod rounding;
-mod many_places;
 mod backward_slices;
 pub(crate) mod ranges;
 mod long_values;
 mod sql_patterns;
 mod calendar;
 mod scalar;
-mod standing;
-mod recomputed;
-mod distinct_rows;
-mod exclusions;
 mod version;
-mod uuid_text;
-mod intervals;
-mod text_casts;
-mod written_times;
-mod zones;
-mod value_text;
-mod bytes_text;
-mod far_dates;
-mod nested_casts;
-mod decimal_doubles;
-mod decimal_quotient;
-mod near_doubles;
 mod between;
-mod bits;
 mod list_reduce;
 
 use std::sync::Arc;
@@ -77,51 +38,55 @@ use datafusion::prelude::SessionContext;
 
 use crate::error::types::type_name;
 
+pub(crate) use aggregates::distinct_rows::of_distinct_rows;
+pub(crate) use aggregates::exclusions::{
+    EXCLUDE, Exclusion, excluding, over_left_rows, take_exclusion,
+};
+pub(crate) use aggregates::frequent::Frequent;
+pub(crate) use aggregates::ordered_set::{
+    is_median, is_percentile_disc, temporal_median, with_middle,
+};
+pub(crate) use aggregates::overflow::overflow;
+pub(crate) use aggregates::percentile_cont::is_percentile_cont;
+pub(crate) use aggregates::quantiles::Quantiles;
+pub(crate) use aggregates::recomputed::{in_order, over_no_rows};
+pub use aggregates::standing::StandingFunctions;
+pub(crate) use aggregates::top_rows::TopRows;
 pub(crate) use any_equal::ANY_EQUAL;
+pub(crate) use arithmetic::bits::{BIT_NOT, operation_on_bits};
+pub(crate) use arithmetic::decimal_quotient::decimal_quotient;
+pub(crate) use arithmetic::rounding::half_to_even;
+pub(crate) use arithmetic::whole_quotient::{WHOLE_QUOTIENT, plain_quotient};
 pub(crate) use as_written::AS_WRITTEN;
-pub(crate) use at_time_zone::AT_TIME_ZONE;
 pub(crate) use between::between;
-pub(crate) use bits::{BIT_NOT, operation_on_bits};
-pub(crate) use bytes_text::{is_bytes_cast, text_of_bytes};
 pub(crate) use calendar::part_of_interval;
-pub(crate) use coarser_times::{is_coarser, nearest_times};
-pub(crate) use decimal_doubles::{is_long_decimal, nearest_double};
-pub(crate) use decimal_quotient::decimal_quotient;
-pub(crate) use distinct_rows::of_distinct_rows;
-pub(crate) use exclusions::{EXCLUDE, Exclusion, excluding, over_left_rows, take_exclusion};
-pub(crate) use far_dates::{MIDNIGHT, midnight, nanos_of_day};
-pub(crate) use frequent::Frequent;
-pub(crate) use intervals::Interval;
+pub(crate) use casts::at_time_zone::AT_TIME_ZONE;
+pub(crate) use casts::bytes_text::{is_bytes_cast, text_of_bytes};
+pub(crate) use casts::coarser_times::{is_coarser, nearest_times};
+pub(crate) use casts::decimal_doubles::{is_long_decimal, nearest_double};
+pub(crate) use casts::far_dates::{MIDNIGHT, midnight, nanos_of_day};
+pub(crate) use casts::intervals::Interval;
+pub(crate) use casts::near_doubles::{NEAR_SECONDS, near_seconds, within_float};
+pub(crate) use casts::nested_casts::{Halves, is_nested_cast, nested_cast};
+pub(crate) use casts::text_casts::{is_text_cast, read_strings, text_cast};
+pub(crate) use casts::uuid_text::{TRY_UUID, UUID};
+pub use casts::value_text::written;
+pub(crate) use casts::value_text::{is_written_here, strings_of_values, text_of_value};
+pub(crate) use casts::written_times::readable;
+pub(crate) use casts::zones::{is_zone_cast, is_zone_sum, zone_cast, zone_sum};
 pub(crate) use lengths::text_views;
-pub(crate) use near_doubles::{NEAR_SECONDS, near_seconds, within_float};
-pub(crate) use nested_casts::{Halves, is_nested_cast, nested_cast};
-pub(crate) use ordered_set::{is_median, is_percentile_disc, temporal_median, with_middle};
-pub(crate) use overflow::overflow;
-pub(crate) use percentile_cont::is_percentile_cont;
-pub(crate) use quantiles::Quantiles;
-pub(crate) use recomputed::{in_order, over_no_rows};
-pub(crate) use rounding::half_to_even;
 pub(crate) use scalar::{
     CENTURY, JSON, JSON_AS, MILLENNIUM, is_json, json_kept, json_part, list_in_order,
     marked_as_json,
 };
 pub(crate) use sql_formats::with_sql_format;
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
-pub use standing::StandingFunctions;
-pub(crate) use text_casts::{is_text_cast, read_strings, text_cast};
-pub(crate) use top_rows::TopRows;
 pub(crate) use tried::tried;
-pub(crate) use uuid_text::{TRY_UUID, UUID};
-pub use value_text::written;
-pub(crate) use value_text::{is_written_here, strings_of_values, text_of_value};
-pub(crate) use whole_quotient::{WHOLE_QUOTIENT, plain_quotient};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
-pub(crate) use written_times::readable;
-pub(crate) use zones::{is_zone_cast, is_zone_sum, zone_cast, zone_sum};
 
 /// The name of the aggregate that is planned for another name, as `avg` is for `mean`.
 pub(crate) fn planned_as(name: &str) -> Option<String> {
-    standing::of_name(name).map(|function| function.name().to_owned())
+    aggregates::standing::of_name(name).map(|function| function.name().to_owned())
 }
 
 /// The types that DataFusion's aggregate takes in the place of these; `takes` says which they may be.
@@ -149,29 +114,29 @@ fn taken_by(datafusion: &AggregateUDF, types: &[DataType], takes: &str) -> Resul
 
 /// True of our `sum`, also under another name.
 pub(crate) fn is_exact_sum(function: &AggregateUDF) -> bool {
-    function.inner().is::<sum::Sum>()
+    function.inner().is::<aggregates::sum::Sum>()
 }
 
 /// Our `sum`.
 pub(crate) fn exact_sum() -> AggregateUDF {
-    AggregateUDF::from(sum::Sum::new())
+    AggregateUDF::from(aggregates::sum::Sum::new())
 }
 
 /// Our `avg`.
 pub(crate) fn exact_avg() -> AggregateUDF {
-    AggregateUDF::from(avg::Avg::new())
+    AggregateUDF::from(aggregates::avg::Avg::new())
 }
 
 /// True of our `avg`, also under another name.
 pub(crate) fn is_exact_avg(function: &AggregateUDF) -> bool {
-    function.inner().is::<avg::Avg>()
+    function.inner().is::<aggregates::avg::Avg>()
 }
 
 /// `min_by` or `max_by`, for DataFusion's `min` or `max`.
 pub(crate) fn extreme_by(name: &str) -> Arc<AggregateUDF> {
     let function = match name {
-        "max" => arg_extreme::ArgExtreme::max_by(),
-        _ => arg_extreme::ArgExtreme::min_by(),
+        "max" => aggregates::arg_extreme::ArgExtreme::max_by(),
+        _ => aggregates::arg_extreme::ArgExtreme::min_by(),
     };
     Arc::new(AggregateUDF::from(function))
 }
@@ -190,25 +155,28 @@ pub fn register(context: &SessionContext) {
     }
     let scalars = patterns::functions().into_iter();
     let scalars = scalars.chain([lengths::length(), as_written::as_written()]);
-    let scalars = scalars.chain([at_time_zone::at_time_zone(), coalesce::own_coalesce()]);
+    let scalars = scalars.chain([
+        casts::at_time_zone::at_time_zone(),
+        coalesce::own_coalesce(),
+    ]);
     let scalars = scalars
-        .chain(signed::functions())
-        .chain(domains::functions());
+        .chain(arithmetic::signed::functions())
+        .chain(arithmetic::domains::functions());
     let markers = [
         whole_row::whole_row(),
         any_equal::any_equal(),
-        exclusions::exclude(),
+        aggregates::exclusions::exclude(),
     ];
     let scalars = scalars.chain(markers).chain([
-        modulo::modulo(),
-        whole_quotient::whole_quotient(),
-        bits::bit_not(),
+        arithmetic::modulo::modulo(),
+        arithmetic::whole_quotient::whole_quotient(),
+        arithmetic::bits::bit_not(),
     ]);
     let scalars = scalars.chain(scalar::functions());
     let scalars = scalars.chain([ScalarUDF::from(version::Version::new())]);
     let scalars = scalars
-        .chain(uuid_text::functions())
-        .chain(many_places::functions())
+        .chain(casts::uuid_text::functions())
+        .chain(arithmetic::many_places::functions())
         .chain([backward_slices::slices()])
         .chain(ranges::functions())
         .chain(long_values::functions());
@@ -219,14 +187,16 @@ pub fn register(context: &SessionContext) {
 /// All aggregates of this room.
 pub fn aggregates() -> Vec<AggregateUDF> {
     let mut aggregates = with_native_states();
-    aggregates.push(AggregateUDF::from(uniq::UniqExact::new()));
-    aggregates.push(AggregateUDF::from(frequent::Frequent::mode()));
-    aggregates.push(AggregateUDF::from(frequent::Frequent::top_k()));
-    aggregates.push(AggregateUDF::from(ordered_set::Median::new()));
-    aggregates.push(AggregateUDF::from(ordered_set::PercentileDisc::new()));
-    aggregates.push(percentile_cont::percentile_cont());
-    aggregates.extend(statistics::functions());
-    aggregates.extend(standing::functions());
+    aggregates.push(AggregateUDF::from(aggregates::uniq::UniqExact::new()));
+    aggregates.push(AggregateUDF::from(aggregates::frequent::Frequent::mode()));
+    aggregates.push(AggregateUDF::from(aggregates::frequent::Frequent::top_k()));
+    aggregates.push(AggregateUDF::from(aggregates::ordered_set::Median::new()));
+    aggregates.push(AggregateUDF::from(
+        aggregates::ordered_set::PercentileDisc::new(),
+    ));
+    aggregates.push(aggregates::percentile_cont::percentile_cont());
+    aggregates.extend(aggregates::statistics::functions());
+    aggregates.extend(aggregates::standing::functions());
     aggregates
 }
 
@@ -235,10 +205,10 @@ pub fn aggregates() -> Vec<AggregateUDF> {
 pub fn with_native_states() -> Vec<AggregateUDF> {
     vec![
         exact_sum(),
-        AggregateUDF::from(avg::Avg::new()),
-        AggregateUDF::from(arg_extreme::ArgExtreme::max_by()),
-        AggregateUDF::from(arg_extreme::ArgExtreme::min_by()),
-        AggregateUDF::from(uniq::Uniq::new()),
-        AggregateUDF::from(uniq::Uniq::approx_distinct()),
+        AggregateUDF::from(aggregates::avg::Avg::new()),
+        AggregateUDF::from(aggregates::arg_extreme::ArgExtreme::max_by()),
+        AggregateUDF::from(aggregates::arg_extreme::ArgExtreme::min_by()),
+        AggregateUDF::from(aggregates::uniq::Uniq::new()),
+        AggregateUDF::from(aggregates::uniq::Uniq::approx_distinct()),
     ]
 }

@@ -30,10 +30,10 @@ use datafusion::logical_expr::{
 };
 use datafusion::prelude::SessionContext;
 
-use super::intervals::NANOS_PER_DAY;
-use super::zones::series;
 use crate::error::Error;
 use crate::expr::columns::has_offset;
+use crate::functions::casts::intervals::NANOS_PER_DAY;
+use crate::functions::casts::zones::series;
 use crate::runtime::options::SessionOptions;
 
 /// Elements of a list that is computed while planning.

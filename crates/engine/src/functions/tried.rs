@@ -2,7 +2,7 @@
 //!
 //! In: a value. Out: the same.
 //! Invariant: its name is that of the value; what is known of the value's NULLs is not known of it.
-//! Not here: which values need it (optimizer/fixes/tried.rs).
+//! Not here: which values need it (optimizer/fixes/failing/tried.rs).
 
 use std::sync::{Arc, LazyLock};
 

@@ -1,6 +1,6 @@
 //! What `*` is in `count(DISTINCT *)`: the whole row.
 //!
-//! In: nothing. Out: a mark, in whose place all columns come while the query is planned (optimizer/fixes/composed.rs).
+//! In: nothing. Out: a mark, in whose place all columns come while the query is planned (optimizer/fixes/grouping/composed.rs).
 //! Invariant: it shows as `*` in names, and nobody else can call it: its name is none that SQL has without quotes.
 //! Not here: where the text has a `*` (sql/distinct_rows.rs).
 

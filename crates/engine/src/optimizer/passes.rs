@@ -15,6 +15,11 @@ use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
 use super::filters::OwnFilters;
 use super::fixes::around::{Around, Rewrite, Shown};
+use super::fixes::failing::*;
+use super::fixes::grouping::*;
+use super::fixes::joins::*;
+use super::fixes::orders::*;
+use super::fixes::types::*;
 use super::fixes::*;
 use super::group_by::GroupByRule;
 use super::scans::codes::CodesRule;

@@ -19,7 +19,7 @@ use grouse_groupby::keys::row::{has_forms, has_interval_forms};
 
 use super::canonical::{canonical, is_canonical};
 use super::{wrap, wrap_each, wrap_order};
-use crate::functions::exclusions::{with_exclusion, without_exclusion};
+use crate::functions::aggregates::exclusions::{with_exclusion, without_exclusion};
 use crate::functions::extreme_by;
 
 /// Aggregates that compare the values of all their arguments.

@@ -22,8 +22,9 @@ use datafusion::physical_expr::expressions::{Column, Literal};
 
 use super::kinds::list_of;
 use crate::error::Error;
+use crate::functions::aggregates;
+use crate::functions::aggregates::standing;
 use crate::functions::equal_values::extreme_items;
-use crate::functions::{aggregates, standing};
 
 /// Aggregates that have a function of their own, `list_…`.
 const NAMES: [&str; 26] = [

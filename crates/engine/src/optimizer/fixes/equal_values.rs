@@ -18,12 +18,12 @@ use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use grouse_groupby::keys::row::has_forms;
 
-use super::compared::in_scope;
-use super::constants::evaluate;
 use super::each_named;
 use crate::expr::columns::is_comparison;
 use crate::functions::equal_values::canonical::canonical;
 use crate::functions::equal_values::{in_part, wrap, wrap_order};
+use crate::optimizer::fixes::failing::constants::evaluate;
+use crate::optimizer::fixes::types::compared::in_scope;
 
 /// The rule.
 #[derive(Debug)]

@@ -22,13 +22,13 @@ use datafusion::logical_expr::{
 };
 use datafusion::optimizer::AnalyzerRule;
 
-use super::compared::in_scope;
 use super::{each_named, each_plan};
 use crate::functions::{
     NEAR_SECONDS, WHOLE_QUOTIENT, between, half_to_even, is_coarser, like_pattern, near_seconds,
     nearest_times, operation_on_bits, part_of_interval, plain_quotient, similar_pattern,
     with_sql_format, within_float,
 };
+use crate::optimizer::fixes::types::compared::in_scope;
 
 /// DataFusion's own escape in LIKE.
 const BACKSLASH: char = '\\';

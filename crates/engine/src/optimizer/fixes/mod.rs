@@ -5,62 +5,23 @@
 //! Not here: in which order (passes.rs); our operator's rule; statements in another form (sql/); functions whose version in DataFusion is wrong (functions/).
 
 pub(super) mod around;
-pub(super) mod long_literals;
-pub(super) mod unsigned_literals;
-pub(super) mod signed_counts;
+pub(super) mod types;
+pub(super) mod failing;
+pub(super) mod grouping;
+pub(super) mod orders;
+pub(super) mod joins;
 pub(super) mod json_values;
-pub(super) mod composed;
 pub(super) mod meanings;
-pub(super) mod outer_types;
-pub(super) mod own_casts;
 pub(super) mod text_parts;
 pub(super) mod list_items;
-pub(super) mod compared;
-pub(super) mod decimals;
-pub(super) mod decimal_columns;
-pub(super) mod rounded;
-pub(super) mod compared_casts;
-pub(super) mod timestamps;
-pub(super) mod mixed_types;
-pub(super) mod narrow_dictionaries;
-pub(super) mod joined_codes;
-pub(super) mod fallible;
-pub(super) mod tried;
-pub(super) mod held_filters;
 pub(super) mod fields_in_place;
-pub(super) mod guarded_joins;
-pub(super) mod settled_types;
-pub(super) mod short_circuit;
-pub(super) mod filtered_arguments;
-pub(super) mod single_distinct;
-pub(super) mod grouping_sets;
-pub(super) mod outer_constants;
-pub(super) mod repeated_keys;
-pub(super) mod idle_sorts;
-pub(super) mod null_equal_joins;
-pub(super) mod repeated_order;
-pub(super) mod qualified_keys;
-pub(super) mod long_conditions;
 pub(crate) mod equal_values;
 pub(super) mod null_structs;
-pub(super) mod volatile_windows;
-pub(super) mod constants;
 pub(super) mod in_lists;
-pub(super) mod checked;
-pub(super) mod within_digits;
 pub(super) mod read_once;
-pub(super) mod true_dependencies;
-pub(super) mod written_keys;
 pub(super) mod nullable_scalars;
 pub(super) mod unnested;
 pub(super) mod set_all;
-pub(super) mod offset_order;
-pub(super) mod checked_plan;
-pub(super) mod exclusions;
-pub(super) mod window_orders;
-pub(super) mod grouped_elements;
-pub(super) mod bounded_keys;
-pub(super) mod recursion_order;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -74,8 +35,8 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::runtime::options::{GroupByOperator, SessionOptions};
 
-pub use long_literals::keep_long_literals;
 pub use set_all::count_equal_rows;
+pub use types::long_literals::keep_long_literals;
 
 /// The planner of execution: DataFusion's, which also plans nodes of ours.
 pub fn query_planner() -> Arc<dyn QueryPlanner + Send + Sync> {

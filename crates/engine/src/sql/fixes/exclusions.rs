@@ -2,7 +2,7 @@
 //!
 //! In: what a frame leaves out; later the window as it was parsed. Out: tokens of the mark; the window as it was written.
 //! Invariant: the mark is a call that nobody else can write without quotes; text made of a marked window has the mark again.
-//! Not here: where EXCLUDE stands (token_forms.rs); what becomes of the mark (optimizer/fixes/exclusions.rs).
+//! Not here: where EXCLUDE stands (token_forms.rs); what becomes of the mark (optimizer/fixes/orders/exclusions.rs).
 
 use datafusion::sql::sqlparser::ast::{Expr, Ident, WindowSpec, WindowType};
 use datafusion::sql::sqlparser::tokenizer::Token;

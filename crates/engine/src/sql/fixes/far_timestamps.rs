@@ -2,7 +2,7 @@
 //!
 //! In: a literal of a parsed statement. Out: `TIMESTAMP '9999-12-31'` in microseconds; DataFusion reads every timestamp as
 //! nanoseconds and calls this one an overflow.
-//! Not here: timestamps within the range, which stay in nanoseconds; comparisons (optimizer/fixes/timestamps.rs).
+//! Not here: timestamps within the range, which stay in nanoseconds; comparisons (optimizer/fixes/types/timestamps.rs).
 
 use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::compute::kernels::cast_utils::string_to_datetime;

@@ -2,7 +2,7 @@
 //!
 //! In: an interval as the parser has it. Out: one that DataFusion reads exactly, or a cast of a string where its value is no literal.
 //! Invariant: a number without a unit is an error; of an interval that is not written as a literal the fraction is cut off.
-//! Not here: what the text of an interval means (functions/intervals.rs).
+//! Not here: what the text of an interval means (functions/casts/intervals.rs).
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, DataType, DateTimeField, ExactNumberInfo, Expr, Interval, Value,

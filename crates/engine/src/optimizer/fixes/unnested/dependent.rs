@@ -23,9 +23,9 @@ use datafusion::logical_expr::{
     Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, SortExpr, binary_expr, lit,
 };
 
-use super::super::idle_sorts::with_own_order;
 use super::domain::OuterDomain;
 use super::names::FreshNames;
+use crate::optimizer::fixes::grouping::idle_sorts::with_own_order;
 
 /// A plan that keeps values apart.
 pub(super) struct DependentPlan {

@@ -20,13 +20,13 @@ use datafusion::logical_expr::{
     BinaryExpr, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Operator, binary_expr, lit,
 };
 
-use super::super::compared::in_scope;
-use super::super::fallible;
 use super::super::read_once::{is_steady, shared};
 use super::dependent::kept;
 use super::domain::OuterDomain;
 use super::names::FreshNames;
 use super::{has_subquery, is_datafusion_scalar, outer_columns};
+use crate::optimizer::fixes::failing::fallible;
+use crate::optimizer::fixes::types::compared::in_scope;
 
 /// A plan that gets columns.
 pub(super) struct Joined<'a> {

@@ -1,0 +1,19 @@
+//! Casts that SQL means in another way than DataFusion, and the text of values.
+//!
+//! In: columns of strings, times, bytes, nested values. Out: columns of another type; strings as the shell writes them.
+//! Invariant: a value that the type does not hold is an error, and NULL in TRY_CAST.
+//! Not here: which casts of a plan these replace (optimizer/fixes/types/own_casts.rs).
+
+pub(in crate::functions) mod at_time_zone;
+pub(in crate::functions) mod coarser_times;
+pub(in crate::functions) mod uuid_text;
+pub(in crate::functions) mod intervals;
+pub(in crate::functions) mod text_casts;
+pub(in crate::functions) mod written_times;
+pub(in crate::functions) mod zones;
+pub(in crate::functions) mod value_text;
+pub(in crate::functions) mod bytes_text;
+pub(in crate::functions) mod far_dates;
+pub(in crate::functions) mod nested_casts;
+pub(in crate::functions) mod decimal_doubles;
+pub(in crate::functions) mod near_doubles;

@@ -1,0 +1,39 @@
+//! The rule that checks integer arithmetic wherever a plan has it.
+//!
+//! In: a physical plan as DataFusion's planner made it, before all rules of DataFusion. Out: the same plan with checked expressions.
+//! Invariant: the rule is before DataFusion's, because those compare, move and merge expressions: they have to meet the same
+//! one everywhere, and what they make of it stays checked.
+//! Not here: which expressions are reached (plan_expressions.rs).
+
+use std::sync::Arc;
+
+use datafusion::common::Result;
+use datafusion::common::config::ConfigOptions;
+use datafusion::common::tree_node::{TransformedResult, TreeNode};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_plan::ExecutionPlan;
+
+use crate::expr::plan_expressions::exchanged;
+use crate::optimizer::fixes::failing::checked::checked;
+
+/// The rule.
+#[derive(Debug)]
+pub(in crate::optimizer) struct CheckArithmetic;
+
+impl PhysicalOptimizerRule for CheckArithmetic {
+    fn optimize(
+        &self,
+        plan: Arc<dyn ExecutionPlan>,
+        _config: &ConfigOptions,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        plan.transform_up(|node| exchanged(node, &checked)).data()
+    }
+
+    fn name(&self) -> &str {
+        "check_arithmetic"
+    }
+
+    fn schema_check(&self) -> bool {
+        true
+    }
+}
