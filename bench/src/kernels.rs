@@ -1,6 +1,6 @@
 //! `grouse-kernels`: each loop that runs once per row, alone, beside its plain twin and the machine's memory.
 //!
-//! In: flags. Out: first the bytes per second that one thread reads and copies; then a line per kernel: nanoseconds per row,
+//! In: flags. Out: first the bytes per second that one thread reads and copies. Then a line per kernel: nanoseconds per row,
 //! bytes per second read and written, their share of the copy's, nanoseconds of the twin.
 //! Invariant: one thread, batches as queries have them, which the core's cache holds; the best of some rounds counts.
 //! Not here: whether a kernel is right; its tests hold it against `naive`.

@@ -1,5 +1,5 @@
-//! Differential fuzz: generated queries over generated tables; our answers under random settings, again where everything
-//! goes to disk, and where a call for a file or for memory is refused on the way; stock DataFusion's and DuckDB's.
+//! Differential fuzz: generated queries over generated tables. Our answers under random settings, again where everything
+//! goes to disk, and where a call for a file or for memory is refused on the way. Then stock DataFusion's and DuckDB's.
 //!
 //! In: a seed and a number of queries. Out: [`Report`], or the first difference with all that is needed to repeat it.
 //! Invariant: query number n of seed s is the same whatever ran before it: `seed = s + n` and one query repeat it alone.

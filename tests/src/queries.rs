@@ -188,8 +188,8 @@ impl Draft {
                 unordered_lists: lists.map(|(at, _)| at).collect(),
                 limit,
             },
-            // DataFusion takes a key that is constant or equal to another before grouping for the same in all grouping sets:
-            // it does not sort by it, and in several streams gives groups twice.
+            // DataFusion takes a key that is constant or equal to another before grouping for the same in all grouping sets.
+            // It does not sort by it, and in several streams gives groups twice.
             datafusion_judges: self.columns().all(|column| column.judges != Judges::Duck)
                 && (!sets || unordered && self.filter.is_empty() && !constant),
             // DuckDB 2.0 gives all rows of grouping sets where a LIMIT asks for the first of them in any order.

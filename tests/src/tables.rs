@@ -1,8 +1,8 @@
 //! Generated tables: always the same columns, so that any query fits any table; what is in them differs from table to table.
 //!
 //! In: a random sequence. Out: [`Table`]: record batches, the same rows as a Parquet file, and a name.
-//! Invariant: `id` is unique and never NULL; `exact` holds multiples of 1/64, so that its sums do not depend on their order;
-//! sums of `small`, `wide` and `amount` fit their types, those of `huge` may not.
+//! Invariant: `id` is unique and never NULL. `exact` holds multiples of 1/64, so that its sums do not depend on their order.
+//! Sums of `small`, `wide` and `amount` fit their types, those of `huge` may not.
 //! Not here: which expressions a query makes of the columns (expressions.rs).
 
 use std::fs::File;

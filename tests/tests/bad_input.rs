@@ -183,7 +183,7 @@ fn truncated_arrow() {
 
 #[test]
 fn arrow_that_claims_more_than_there_is() {
-    // Each 8 bytes in turn say that they are a length of 2^49, as a compressed buffer's first 8 bytes once did: the reader
+    // Each 8 bytes in turn say that they are a length of 2^49, as a compressed buffer's first 8 bytes once did. The reader
     // would have allocated that, and the process would have been gone.
     let bench = Bench::new();
     let whole = arrow_file(&bench);

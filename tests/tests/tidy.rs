@@ -15,6 +15,13 @@ const FILE_LINES_MAX: usize = 800;
 const FUNCTION_LINES_MAX: usize = 70;
 /// Lines of a module doc.
 const DOC_LINES_MAX: usize = 15;
+/// Words of a sentence in a comment.
+const SENTENCE_WORDS_MAX: usize = 30;
+/// Files of Rust that lie in one folder.
+const FOLDER_FILES_MAX: usize = 40;
+
+/// Documents that name files.
+const DOCUMENTS: [&str; 3] = ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"];
 
 /// The only files with `unsafe` in them: every block there has a SAFETY comment, which clippy checks.
 const UNSAFE_FILES: &[&str] = &[
@@ -157,6 +164,161 @@ fn every_file_says_what_it_is() {
             _ => vec![],
         }
     });
+}
+
+#[test]
+fn sentences_are_short() {
+    check(|source| match source.is_rust() {
+        true => long_sentences(&source.text),
+        false => vec![],
+    });
+}
+
+/// Sentences of comments, which go on over neighbouring lines; each item of a list begins anew.
+fn long_sentences(text: &str) -> Vec<String> {
+    let mut breaches = Vec::new();
+    let (mut kind, mut start, mut words, mut is_code) = ("", 0, 0, false);
+    let mut end = |start: usize, words: &mut usize| {
+        if *words > SENTENCE_WORDS_MAX {
+            breaches.push(format!(
+                ":{start}: sentence of {words} words, {SENTENCE_WORDS_MAX} at most: make two of it"
+            ));
+        }
+        *words = 0;
+    };
+    for (at, line) in text.lines().enumerate() {
+        let (own, comment) = comment(line);
+        is_code = is_code && own == kind;
+        if own != kind || comment.is_empty() || begins_an_item(comment) {
+            end(start, &mut words);
+        }
+        kind = own;
+        if comment.starts_with("```") {
+            is_code = !is_code;
+        } else if !is_code && !comment.starts_with('|') {
+            for word in comment.split_whitespace() {
+                start = if words == 0 { at + 1 } else { start };
+                words += 1;
+                let word = word.trim_end_matches(['"', '\'', ')', '`']);
+                if word.ends_with(['.', '?', '!']) {
+                    end(start, &mut words);
+                }
+            }
+        }
+    }
+    end(start, &mut words);
+    breaches
+}
+
+/// What kind of comment a line is, and its text; nothing for code.
+fn comment(line: &str) -> (&'static str, &str) {
+    let line = line.trim_start();
+    let kinds = ["///", "//!", "//"].into_iter();
+    let of = |kind| Some((kind, line.strip_prefix(kind)?.trim()));
+    kinds.filter_map(of).next().unwrap_or(("", ""))
+}
+
+/// Whether a line of a comment begins an item of a list, a heading, a table or an example.
+fn begins_an_item(comment: &str) -> bool {
+    let number = comment.trim_start_matches(|c: char| c.is_ascii_digit());
+    comment.starts_with(['-', '*', '#', '|'])
+        || comment.starts_with("```")
+        || number.len() < comment.len() && number.starts_with(". ")
+}
+
+#[test]
+fn sentences_are_counted() {
+    let long = "word ".repeat(SENTENCE_WORDS_MAX);
+    let halves = format!("/// {long}\n/// more.\nfn f() {{}}\n");
+    assert_eq!(long_sentences(&halves).len(), 1);
+    assert_eq!(
+        long_sentences(&format!("// {long}\n/// Other kind.\n")).len(),
+        0
+    );
+    assert_eq!(
+        long_sentences(&format!("//! - {long}\n//! - item\n")).len(),
+        1
+    );
+    assert_eq!(
+        long_sentences(&format!("// One (two.) {long}\n// ```\n// code\n// ```\n")).len(),
+        0
+    );
+    assert_eq!(
+        long_sentences(&format!("let x = 1; // {long}{long}\n")).len(),
+        0
+    );
+}
+
+/// A folder that nobody can read at one look becomes several.
+#[test]
+fn folders_are_small() {
+    let mut files: HashMap<String, usize> = HashMap::new();
+    for source in sources().iter().filter(|source| source.is_rust()) {
+        let folder = source
+            .path
+            .rsplit_once('/')
+            .map_or("", |(folder, _)| folder);
+        *files.entry(folder.to_string()).or_default() += 1;
+    }
+    let heaps = files.iter().filter(|(_, files)| **files > FOLDER_FILES_MAX);
+    let heaps: Vec<String> = heaps
+        .map(|(folder, files)| {
+            format!("{folder}: {files} files, {FOLDER_FILES_MAX} at most: make folders by step or subject")
+        })
+        .collect();
+    assert!(heaps.is_empty(), "\n{}", heaps.join("\n"));
+}
+
+/// Files that documents name are there; `engine/sql` is short for `crates/engine/src/sql`.
+#[test]
+fn files_that_documents_name_are_there() {
+    let sources = sources();
+    let paths = sources.iter().map(|source| format!("/{}", source.path));
+    let paths: Vec<String> = paths
+        .flat_map(|path| [path.replacen("/src/", "/", 1), path])
+        .collect();
+    let mut missing = Vec::new();
+    for source in sources
+        .iter()
+        .filter(|source| DOCUMENTS.contains(&source.path.as_str()))
+    {
+        for name in named_files(&source.text) {
+            let end = format!("/{name}");
+            if !paths.iter().any(|path| match name.ends_with('/') {
+                true => path.contains(&end),
+                false => path.ends_with(&end),
+            }) {
+                missing.push(format!("{}: there is no {name}", source.path));
+            }
+        }
+    }
+    assert!(missing.is_empty(), "\n{}", missing.join("\n"));
+}
+
+/// Files and folders that stand between backquotes, but for patterns and for what builds make.
+fn named_files(text: &str) -> Vec<&str> {
+    let is_name = |name: &str| {
+        name.starts_with(char::is_alphanumeric)
+            && !name.starts_with("target/")
+            && name
+                .chars()
+                .all(|c| c.is_alphanumeric() || "._-/".contains(c))
+    };
+    let endings = [
+        ".rs", ".md", ".txt", ".py", ".slt", ".sql", ".html", ".toml", ".sh", "/",
+    ];
+    let spans = text
+        .lines()
+        .flat_map(|line| line.split('`').skip(1).step_by(2));
+    spans
+        .filter(|name| is_name(name) && endings.iter().any(|ending| name.ends_with(ending)))
+        .collect()
+}
+
+#[test]
+fn named_files_are_found() {
+    let text = "In `engine/sql/mod.rs` and `fixes/` of `a<b>.rs`, `x = 1`, `target/` and\n`mod.rs`, `/`.\n";
+    assert_eq!(named_files(text), ["engine/sql/mod.rs", "fixes/", "mod.rs"]);
 }
 
 #[test]

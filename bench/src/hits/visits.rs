@@ -1,8 +1,8 @@
 //! Which counter, day, user and visit a row belongs to.
 //!
 //! In: a range of row numbers. Out: one `Visit` a row.
-//! Invariant: rows are ordered by counter, day and user without sorting: counters and days are
-//! ranges of rows, and within one of them the place in the range decides the user.
+//! Invariant: rows are ordered by counter, day and user without sorting. Counters and days are
+//! ranges of rows; within one of them the place in the range decides the user.
 //! Not here: the values of the columns.
 
 use crate::random::Bits;

@@ -1,13 +1,12 @@
 //! The allocator of the process: mimalloc, told to keep the pages that it has as long as memory is not short.
 //!
 //! In: every allocation of the shell, or of the engine inside a Python process, whose own objects are not ours.
-//! Invariant: a page that was touched once serves the next query: its first touch costs 0.25 to 12 us, more than
-//! filling it. Five more runs of a query with 4 million groups: 150 page faults, against 5,500 with mimalloc's own
-//! delay and 20,000 to 28,000 where 1.5 s lie between the queries; the peak is the same. The engine's budget, not the
-//! allocator, is what bounds memory; where that is half used, freed pages go back at once. A process that stops querying
-//! gets its memory back with the first allocations after the delay.
-//! Huge pages, a tenth of the time where tables are large, are for when memory is ample: a page of 2 MB is in use as a whole with
-//! the first of its bytes. 10,000 sketches under 500 MB, four workers: 535 instead of 1,090 MB.
+//! Invariant: a page that was touched once serves the next query: its first touch costs 0.25 to 12 us, more than filling it. Five
+//! more runs of a query with 4 million groups: 150 page faults, against 5,500 with mimalloc's own delay and 20,000 to 28,000
+//! where 1.5 s lie between the queries. The peak is the same. The engine's budget, not the allocator, is what bounds memory;
+//! where that is half used, freed pages go back at once. A process that stops querying gets its memory back with the first
+//! allocations after the delay. Huge pages, a tenth of the time where tables are large, are for when memory is ample. A page of 2
+//! MB is in use as a whole with the first of its bytes. 10,000 sketches under 500 MB, four workers: 535 instead of 1,090 MB.
 //! Not here: arenas and their reuse, which are the engine's.
 
 #[cfg(target_os = "linux")]
@@ -25,7 +24,7 @@ const PURGE_DELAY: core::ffi::c_int = 15;
 const KEPT_MS: core::ffi::c_long = 60_000;
 
 /// While memory is short: threads do not use each other's freed pages, and 500 MB became 790 instead of 710 (50 M rows,
-/// 25 M keys). 50 ms save 30 M distinct rows under 512 MB a tenth of their time, a third of it in the system, but 25 M
+/// 25 M keys). 50 ms save 30 M distinct rows under 512 MB a tenth of their time, a third of it in the system. But 25 M
 /// keys then hold up to 895 MB instead of 705.
 const SHORT_MS: core::ffi::c_long = 10;
 
@@ -65,8 +64,8 @@ fn keep_or_give_back(memory_is_short: bool) {
         true => SHORT_MS,
         false => KEPT_MS,
     };
-    // SAFETY: both are linked in with the allocator and may be called at any time; the first takes two plain numbers,
-    // and PURGE_DELAY is an option that it knows, the second gives back what was freed before.
+    // SAFETY: both are linked in with the allocator and may be called at any time. The first takes two plain numbers,
+    // and PURGE_DELAY is an option that it knows. The second gives back what was freed before.
     unsafe {
         mi_option_set(PURGE_DELAY, delay);
         if memory_is_short {

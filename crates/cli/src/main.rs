@@ -1,8 +1,8 @@
 //! The shell of grouse: SQL from the command line, a file, standard input or a prompt; results on the terminal, in a
 //! pipe or in a file.
 //! In: arguments and SQL. Out: results, messages on standard error, an exit code.
-//! Invariant: exit code 0 says that all statements ran and all rows were written (or that the reader had enough),
-//! 1 that a statement failed, 2 that the command line is wrong, 128 + n that signal n came.
+//! Invariant: exit code 0 says that all statements ran and all rows were written (or that the reader had enough). 1
+//! says that a statement failed, 2 that the command line is wrong, 128 + n that signal n came.
 //! Not here: anything about SQL or grouping, which is the engine's.
 
 // From the ground up: a module names only those above it in this list.

@@ -1,7 +1,7 @@
 //! One statement, from its text to its last row.
 //! In: a statement and where its rows go. Out: the rows there, or why not.
 //! Invariant: planning and running happen on the engine's threads, so that this one always sees a signal, the
-//! progress and the next batch, whichever comes first; a result is never collected here.
+//! progress and the next batch, whichever comes first. A result is never collected here.
 //! Not here: which statements run, and what happens after one has failed.
 
 use std::io::Write;

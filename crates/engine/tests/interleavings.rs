@@ -1,7 +1,8 @@
 //! What the workers and streams of an execution share, in many orders of their steps.
 //!
-//! In: the files of the output queue, of the barrier and of the scheduler of sources themselves, over locks and counters of
-//! `shuttle`, which picks who goes on at each of them. Out: every batch once, everybody's end, the first failure to all, one result built of what all added.
+//! In: the files of the output queue, of the barrier and of the scheduler of sources themselves. They stand over locks and
+//! counters of `shuttle`, which picks who goes on at each of them. Out: every batch once, everybody's end, the first failure to
+//! all, one result built of what all added.
 //! Not here: the merge's tasks and its memory (`grouse-groupby`, operator/interleavings.rs).
 
 #[path = "../src/exec/output_queue.rs"]

@@ -3,9 +3,8 @@
 //! In: blocks of workers, each with what covers it. Out: fewer tuples of the same groups, to workers that are done or short of
 //! memory.
 //! Invariant: a tuple is in a block that waits, or in a range of a pass that one worker combines. Nobody waits for anybody: a
-//! worker takes what is there when its build ends, the last one all.
-//! Two workers hold what they have met twice, 16 of them 16 times; shared, it is held once, and what has come since is bounded
-//! by the same bytes whatever their number.
+//! worker takes what is there when its build ends, the last one all. Two workers hold what they have met twice, 16 of them 16
+//! times. Shared, it is held once, and what has come since is bounded by the same bytes whatever their number.
 //! Not here: when blocks are left and ranges are combined (`build`), disk (`spill`).
 
 use std::ops::Range;

@@ -614,8 +614,8 @@ fn a_value_before_the_first_is_not_null() {
     }
 }
 
-/// Keys of a range that no cache holds go by at first, and address an array after so many rows that it is worth it;
-/// a range that is too large never does.
+/// Keys of a range that no cache holds go by at first, and address an array after so many rows that it is worth it.
+/// A range that is too large never does.
 #[test]
 fn a_large_array_is_used_after_many_rows() {
     const ROWS: i64 = 40_000;

@@ -1,7 +1,7 @@
 //! Arrow out: C streams, record batches, pyarrow and polars.
 //!
 //! In: a running query, or all its batches. Out: capsules and objects of other libraries; columns are never copied.
-//! Invariant: a consumer that does not know of signals is stopped by them all the same: the stream ends with an error
+//! Invariant: a consumer that does not know of signals is stopped by them all the same. The stream ends with an error
 //! and the interrupt is left pending for the interpreter.
 //! Not here: pandas (frame.rs), rows (rows.rs).
 

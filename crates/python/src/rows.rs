@@ -1,9 +1,9 @@
 //! Columns of a batch as Python objects, and rows as tuples of them.
 //!
 //! In: a record batch. Out: one tuple per row.
-//! Invariant: conversion goes column by column, the type is looked at once per column and batch; equal strings, bytes,
-//! decimals, dates and times of a column become one object as far as the object cache has them. Nothing wraps: what Python cannot
-//! hold is an error.
+//! Invariant: conversion goes column by column, the type is looked at once per column and batch. Equal strings, bytes, decimals,
+//! dates and times of a column become one object as far as the object cache has them. Nothing wraps: what Python cannot hold is
+//! an error.
 //! Not here: fetching batches; pandas, which takes numbers without objects (frame.rs).
 
 use arrow::array::*;

@@ -127,11 +127,11 @@ fn run_script(
 /// Makes a connection with options of its own.
 ///
 /// threads: worker threads; 0 or None = as many as the machine offers.
-/// memory_limit: bytes as an int, or a size such as "4GB", "512MiB" or "80%" (of the machine or cgroup);
+/// memory_limit: bytes as an int, or a size such as "4GB", "512MiB" or "80%" (of the machine or cgroup).
 ///     None = 80 %, "unlimited" = no limit; at least 8 MiB a thread.
 /// temp_directory: folder for the files of queries that need more memory; several, with ':' between them, are used in
 ///     turn; None = the system's. The process may then have as many files open as the system's hard limit says.
-/// progress: True draws a line on stderr while a query runs longer than half a second; a callable is called with a
+/// progress: True draws a line on stderr while a query runs longer than half a second. A callable is called with a
 ///     grouse.Progress about five times a second from the waiting thread, and stops the query by raising.
 /// options: any other option of the engine by its name in SQL SET, such as max_temp_directory_size, batch_size, s3_region.
 ///

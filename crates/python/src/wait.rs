@@ -1,8 +1,8 @@
 //! Waiting for the engine, or for another thread, without holding the interpreter up.
 //!
 //! In: a future, or a lock. Out: its value, or the exception that a signal handler (or the progress callback) raised meanwhile.
-//! Invariant: the interpreter lock is free while waiting; a signal is seen within [`POLL`], in one long wait as in many
-//! short ones; when the wait ends early the future is dropped, which stops the work behind it.
+//! Invariant: the interpreter lock is free while waiting. A signal is seen within [`POLL`], in one long wait as in many short
+//! ones. When the wait ends early the future is dropped, which stops the work behind it.
 //! Not here: what is waited for.
 
 use std::future::Future;

@@ -1,5 +1,5 @@
-//! The long runs behind `make soak`: the fuzz from fresh seeds, groupings of 10^8 rows whose answers follow from arithmetic,
-//! and queries that are killed or dropped while they write to disk.
+//! The long runs behind `make soak`: the fuzz from fresh seeds and groupings of 10^8 rows whose answers follow from
+//! arithmetic. And queries that are killed or dropped while they write to disk.
 //!
 //! In: which of `fuzz`, `groupings` and `endings`; without arguments all. Out: a report on standard output, which
 //! scripts/test.py keeps under tests/record; exit status 1 on a difference.

@@ -1,7 +1,7 @@
 //! Values as text, the same in every text format.
 //! In: the columns of a batch. Out: the text of one value after the other.
-//! Invariant: timestamps and intervals are as in a cast to VARCHAR, bytes are `\x` and hex digits, nested values are JSON where the
-//! reader is a program ([`Nested::Json`]) and Arrow's own short form where it is a person.
+//! Invariant: timestamps and intervals are as in a cast to VARCHAR, bytes are `\x` and hex digits. Nested values are JSON where
+//! the reader is a program ([`Nested::Json`]) and Arrow's own short form where it is a person.
 //! Not here: quoting and escaping, which differ by format.
 
 use std::fmt::Write as _;

@@ -1,6 +1,6 @@
 //! Results as comma- or tab-separated values.
 //! In: batches. Out: a header and a line per row, quoted as RFC 4180 has it.
-//! Invariant: NULL is an empty field and an empty string is `""`, so that the two can be told apart; a field is quoted
+//! Invariant: NULL is an empty field and an empty string is `""`, so that the two can be told apart. A field is quoted
 //! if it holds the separator, a quote or a line end. Nested values are JSON.
 
 use std::io::Write;

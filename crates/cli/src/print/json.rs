@@ -1,7 +1,7 @@
 //! Results as JSON: an array of objects, or one object per line.
 //! In: batches. Out: Arrow's own encoding of values, with NULLs written out.
-//! Invariant: the output is valid JSON whatever the values: NaN and the infinities are null, equal column names are
-//! numbered, map keys are strings; timestamps are ISO 8601, intervals as CAST writes them, bytes are hex digits, decimals are numbers.
+//! Invariant: the output is valid JSON whatever the values. NaN and the infinities are null, equal column names are numbered, map
+//! keys are strings. Timestamps are ISO 8601, intervals as CAST writes them, bytes are hex digits, decimals are numbers.
 //! Not here: nested values in csv, which use the same encoders from cells.rs.
 
 use std::io::Write;

@@ -1,6 +1,6 @@
 //! Which columns of a table are drawn, and how wide.
 //! In: for each column the width that it would like and the least that it can do with. Out: [`Layout`].
-//! Invariant: numbers and dates are never cut; the widest strings give way first; if that is not enough, columns are
+//! Invariant: numbers and dates are never cut. The widest strings give way first. If that is not enough, columns are
 //! left out from the middle, and the first is always drawn.
 //! Not here: drawing.
 

@@ -536,8 +536,8 @@ fn first_or_last(
     Ok(with_columns(aggregate, columns))
 }
 
-/// What `median`, `percentile_cont(x, fraction)`, `approx_median` or `approx_percentile_cont(x, fraction, centroids)` asks for, and
-/// the centroids of its digests; `None` where the fraction or the number is none, which DataFusion's own states say best.
+/// What `median`, `percentile_cont(x, fraction)`, `approx_median` or `approx_percentile_cont(x, fraction, centroids)` asks for,
+/// and the centroids of its digests. `None` where the fraction or the number is none, which DataFusion's own states say best.
 pub(crate) fn quantile_of(expression: &AggregateFunctionExpr) -> Option<(Quantile, Option<usize>)> {
     let function = expression.fun();
     if expression.is_distinct() {

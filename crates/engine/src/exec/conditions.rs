@@ -1,9 +1,9 @@
 //! What has to hold of the groups that a node yields: HAVING, and what a sort with LIMIT above it still wants.
 //!
 //! In: predicates over all columns of a node. Out: of finished groups, which of them leave.
-//! Invariant: predicates see values of the plan's types, and NULL is not true; of what changes while the query runs (the worst
-//! row that a sort keeps) as much is held against a task's groups as needs no key: it only ever leaves groups out that nobody
-//! wants, and who made it looks at the others himself.
+//! Invariant: predicates see values of the plan's types, and NULL is not true. A condition that changes while the query runs
+//! (the worst row that a sort keeps) is held against a task's groups as far as it needs no key. It only ever leaves groups out
+//! that nobody wants, and who made it looks at the others himself.
 //! Not here: where predicates come from (node.rs).
 
 use std::sync::Arc;
@@ -49,7 +49,7 @@ pub(super) fn conditions_now(
     Conditions::new(now, all)
 }
 
-/// A bound that a join or a sort has found, without those of lists and structs, which any group may keep to: DataFusion finds
+/// A bound that a join or a sort has found, without those of lists and structs, which any group may keep to. DataFusion finds
 /// them in another order of NULL inside than it compares with them. Neither does a column of untyped NULLs keep to it, of which
 /// DataFusion counts none that is NULL. Nothing in such a bound is negated.
 fn without_free_bounds(

@@ -6,12 +6,11 @@
 //! ```
 //!
 //! In: evaluated columns of a batch; pairs that are different. Out: a batch of pairs; a batch for the groups.
-//! Invariant: a row with a NULL argument, unless NULL is a value, or one that FILTER leaves out, is in no pair; its key is
+//! Invariant: a row with a NULL argument, unless NULL is a value, or one that FILTER leaves out, is in no pair. Its key is
 //! among the groups all the same. Pairs are spread over workers by their whole hash, so that a group that has half of the
-//! rows is no task of one worker.
-//! Tried and rejected: a set per group in DataFusion's states, which no table bounds and one worker merges per group (hits,
-//! shell, ms before and now: `medium_key_mixed_distinct` 380, 319, two distinct counts 1,128, 729; but 720 hours of rows
-//! that come almost in their order, `time_buckets_hours`, 379, 430).
+//! rows is no task of one worker. Tried and rejected: a set per group in DataFusion's states, which no table bounds and one
+//! worker merges per group. Hits, shell, ms before and now: `medium_key_mixed_distinct` 380, 319, two distinct counts
+//! 1,128, 729. Only 720 hours of rows that come almost in their order lose: `time_buckets_hours` 379, 430.
 //! Not here: what a grouping does (`grouse_groupby`), when pairs are merged (worker.rs).
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! One execution of a node: its workers, from the first poll to the last stream.
 //!
 //! In: a node's compiled aggregation and input. Out: one stream per output partition.
-//! Invariant: nothing runs before a stream is polled; when the last stream of an execution and the node's hold on it are
-//! gone, every worker is stopped; a worker's panic is an error of the query.
+//! Invariant: nothing runs before a stream is polled. When the last stream of an execution and the node's hold on it are
+//! gone, every worker is stopped. A worker's panic is an error of the query.
 //! Not here: what a worker does (worker.rs).
 
 use std::any::Any;

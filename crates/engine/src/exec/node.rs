@@ -769,8 +769,8 @@ fn has_group_without_rows(keys: &PhysicalGroupBy) -> bool {
     keys.is_true_no_grouping() || keys.groups().iter().any(is_empty)
 }
 
-/// The keys that are columns of the input under their name, and keys of each set: DataFusion finds the columns of a filter by name, and a
-/// key that is computed may have the name of a column.
+/// The keys that are columns of the input under their name, and keys of each set. DataFusion finds the columns of a filter by
+/// name, and a key that is computed may have the name of a column.
 fn input_columns(keys: &PhysicalGroupBy, input: &Schema) -> HashSet<usize> {
     let is_column = |(key, name): &(Arc<dyn PhysicalExpr>, String)| {
         let column = key.downcast_ref::<Column>();

@@ -1,8 +1,8 @@
 //! The output queue: finished batches wait for whichever stream polls next.
 //!
 //! In: batches of all merge workers. Out: the same batches, each to exactly one of the output streams.
-//! Invariant: no batch is bound to a stream, so a stream that is never polled again holds nothing up; the first error
-//! wins, reaches every stream and stops all workers; the queue is bounded, and full means that workers wait, not threads.
+//! Invariant: no batch is bound to a stream, so a stream that is never polled again holds nothing up. The first error
+//! wins, reaches every stream and stops all workers. The queue is bounded, and full means that workers wait, not threads.
 //! Not here: order; a GROUP BY has none. Its tests are in tests/interleavings.rs.
 
 use std::collections::VecDeque;

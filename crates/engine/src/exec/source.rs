@@ -1,8 +1,8 @@
 //! Where workers get batches from: the input's streams, each pulled by one worker at a time.
 //!
 //! In: the input plan. Out: batches, each to one worker.
-//! Invariant: a worker that holds a source drives it itself, so that a batch is decoded and grouped on one core; a
-//! worker whose own source has ended helps with those of others, unless order matters.
+//! Invariant: a worker that holds a source drives it itself: a batch is decoded and grouped on one core. A worker
+//! whose own source has ended helps with those of others, unless order matters.
 //! Not here: what is done with a batch; with which source a worker helps (source_scheduler.rs).
 
 use std::pin::Pin;
@@ -31,7 +31,7 @@ use crate::scan::recording::parquet_scan;
 const BATCH_BYTES: usize = 512 << 10;
 /// Batches of a scan have at most so many times the session's rows. Each costs 2 us beside its rows, a tenth of the time
 /// of `count(*)` by a short key. Of 77 queries those of narrow columns took 0.9 to 0.98 of the time with four times the
-/// rows, those of four decimals or whole strings 1.0 to 1.06; counts of 100 M numbers by 10,000 values 0.84.
+/// rows, those of four decimals or whole strings 1.0 to 1.06. Counts of 100 M numbers by 10,000 values took 0.84.
 const BATCH_TIMES_MAX: usize = 4;
 /// Whoever asks for fewer rows has another reason than speed.
 const BATCH_ROWS_MIN: usize = 1 << 10;

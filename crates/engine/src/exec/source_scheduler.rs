@@ -2,7 +2,7 @@
 //!
 //! In: workers that have nothing to do, sources that give batches and end. Out: a source, or nothing once all have ended.
 //! Invariant: a source that has not ended has a worker that waits for it or works on its last batch. Others are called one at a
-//! time, the one that became idle last first, when a batch is taken and nobody waits for the next: a source that gives
+//! time, the one that became idle last first, when a batch is taken and nobody waits for the next. So a source that gives
 //! batches slowly, or only a few, keeps few workers.
 //! Not here: reading (source.rs). Its tests are in tests/interleavings.rs.
 

@@ -1,7 +1,7 @@
 //! One worker of an execution: builds from its sources, merges what is grouped before into its build, then partitions, and hands batches out.
 //!
 //! In: what all workers of the execution share. Out: batches in the output queue.
-//! Invariant: while rows come in a worker gives way and looks whether the execution is stopped once per batch; in the merge it
+//! Invariant: while rows come in a worker gives way and looks whether the execution is stopped once per batch. In the merge it
 //! looks between two blocks of a task and gives way between two tasks.
 //! Not here: who spawns it and who stops it (execution.rs).
 

@@ -1,13 +1,13 @@
 //! Arithmetic in 64 bits, where DataFusion takes wide values or goes row by row.
 //!
-//! In: a physical plan for our operator. Out: the same plan; in projections, aggregations and sorts, `+`, `-` and `*` of two
-//! DECIMALs of up to 38 digits look at their values first and compute in 64 bits where those allow it (decimals.rs), `/` and
-//! `%` of integers by a literal multiply with its reciprocal (divided.rs), a CASE with two plain sides takes both for all
-//! rows (eager_case.rs), and functions of dates and times are computed once per hour or day (distinct_values/steps.rs).
+//! In: a physical plan for our operator. Out: the same plan, in projections, aggregations and sorts with expressions of ours.
+//! `+`, `-` and `*` of two DECIMALs of up to 38 digits compute in 64 bits where the values allow it (decimals.rs). `/` and `%`
+//! of integers by a literal multiply with its reciprocal (divided.rs). A CASE with two plain sides takes both for all rows
+//! (eager_case.rs). Functions of dates and times are computed once per hour or day (distinct_values/steps.rs).
 //! Invariant: types, names, NULLs and errors are DataFusion's: whatever has no kernel of its own is computed by it. In EXPLAIN
 //! the operation stands in brackets, whatever is around it.
-//! Not here: the loops (`grouse_kernels`); predicates, which scans prune by their form, and windows, so that an order by
-//! such an operation is not known to be theirs; plans for DataFusion's operator.
+//! Not here: the loops (`grouse_kernels`); plans for DataFusion's operator; predicates, which scans prune by their form;
+//! windows, whose orders are known by the form of their expressions.
 
 mod decimals;
 mod divided;

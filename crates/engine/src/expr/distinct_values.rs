@@ -1,7 +1,8 @@
 //! Values computed once per distinct value instead of once per row.
 //!
-//! In: an expression, then batches. A source says which values of a batch are distinct: those of a column's dictionary, the steps
-//! of a time, the strings that a batch repeats, the literals of a CASE. Out: a value per row, or codes and what they stand for.
+//! In: an expression, then batches. A source says which values of a batch are distinct. It has those of a column's dictionary,
+//! the steps of a time, the strings that a batch repeats, or the literals of a CASE. Out: a value per row, or codes and what they
+//! stand for.
 //! Invariant: results and errors are DataFusion's, whose expression gets the distinct values. What is computed so makes the same
 //! of the same value, and no value fails a query that no row of the batch has or encloses.
 //! Not here: which columns come as codes (optimizer/scans/codes.rs), functions of regular expressions (functions/patterns.rs).

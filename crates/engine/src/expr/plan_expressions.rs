@@ -1,11 +1,11 @@
 //! Expressions of physical nodes, exchanged one by one.
 //!
 //! In: a node and what to make of an expression over a schema; an expression and what to make of its columns. Out: the same node
-//! with other expressions, in projections, filters, aggregations (keys, arguments, orders, FILTER), sorts, and the filters of hash
-//! and nested-loop joins; the same expression over other columns.
+//! with other expressions, in projections, filters, aggregations (keys, arguments, orders, FILTER), sorts, and the filters of
+//! hash and nested-loop joins; the same expression over other columns.
 //! Invariant: schemas stay.
 //! Not here: arguments of window functions, filters of merge joins, and aggregates that DataFusion has turned around, none of
-//! which can be exchanged from outside; constants, which never get as far as a physical plan (constants.rs).
+//! which can be exchanged from outside. Constants never get as far as a physical plan (constants.rs).
 
 use std::sync::Arc;
 

@@ -1,7 +1,8 @@
 //! Expressions in which equal values have one form: -0.0 is 0.0, all NaN are one, 30 days are a month.
 //!
-//! In: an expression. Out: the same expression, in which operands of comparisons, IN, BETWEEN and CASE, sort keys and arguments with
-//! DISTINCT pass through `canonical` (canonical.rs), if their type has equal values of several forms, also inside lists and structs.
+//! In: an expression. Out: the same expression, in which operands pass through `canonical` (canonical.rs), if their type has
+//! equal values of several forms, also inside lists and structs. Operands are those of comparisons, IN, BETWEEN and CASE, sort
+//! keys and arguments with DISTINCT.
 //! Invariant: results keep the values that the data has; names and other types are not touched.
 //! Not here: which expressions of a plan (optimizer/fixes/equal_values.rs).
 

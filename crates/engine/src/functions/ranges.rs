@@ -1,9 +1,9 @@
 //! `range` and `generate_series` as values: lists of numbers, dates or times.
 //!
 //! In: DataFusion's functions. Out: the same lists, or an error before memory is gone that they would take.
-//! Invariant: a call whose lists have more than `FOLDED_MAX` elements is no constant of the plan, which DataFusion compares,
-//! hashes and writes as text again and again: ten million elements took it 18 seconds.
-//! The table functions of these names give rows one batch after the other; only steps by the clock of a zone are ours there.
+//! Invariant: a call whose lists have more than `FOLDED_MAX` elements is no constant of the plan. DataFusion compares,
+//! hashes and writes constants as text again and again: ten million elements took it 18 seconds. The table functions of
+//! these names give rows one batch after the other; only steps by the clock of a zone are ours there.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -267,7 +267,7 @@ impl TableFunctionImpl for SeriesTable {
     }
 }
 
-/// An error for a step with parts of both signs, such as `1 month -29 days`, which may lead back to where it began; DataFusion
+/// An error for a step with parts of both signs, such as `1 month -29 days`, which may lead back to where it began. DataFusion
 /// takes all of them for steps back.
 fn check_steps(args: &[ColumnarValue], name: &str) -> Result<()> {
     let Some(steps) = args.get(2) else {

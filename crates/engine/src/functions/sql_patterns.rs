@@ -1,7 +1,7 @@
 //! Patterns of SQL in the forms that DataFusion has: of LIKE with another escape than `\`, of SIMILAR TO as regular expressions.
 //!
 //! In: a pattern as text. Out: the same pattern in the other form.
-//! Invariant: in SIMILAR TO `%` is any text, `_` any character, and `|*+?{}()[]` are what they are in regular expressions; all
+//! Invariant: in SIMILAR TO `%` is any text, `_` any character, and `|*+?{}()[]` are what they are in regular expressions. All
 //! other characters are themselves; the whole text has to match. The escape makes the next character itself.
 //! Not here: matching, which is DataFusion's; regular expressions as such.
 

@@ -2,8 +2,9 @@
 //!
 //! In: an `AggregateExec` over a `ProjectionExec`, as subqueries and views leave them. Out: the same over a projection that only
 //! says which columns are read, as scans and filters take it up, with the other's expressions as keys and arguments.
-//! Invariant: what is more than a column stands for a whole key, argument or FILTER, where the operator finds equal ones, and never
-//! for a part of one: but for keys that become codes, beside arguments that are the same, nothing is computed more often.
+//! Invariant: what is more than a column stands for a whole key, argument or FILTER, where the operator finds equal ones, and
+//! never for a part of one. So nothing is computed more often, but for keys that become codes, beside arguments that are the
+//! same.
 //! Not here: what becomes of the expressions (exec/compiled_aggregation.rs): a CASE of literals becomes codes there.
 
 use std::collections::BTreeSet;

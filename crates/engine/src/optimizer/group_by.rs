@@ -1,11 +1,12 @@
 //! The optimizer rule that puts our operator in the place of DataFusion's.
 //!
-//! In: a physical plan directly before DataFusion's `EnsureRequirements`. Out: the same plan in which every `AggregateExec`
-//! (a pair of partial and final, or a single one) is a `GroupByExec`, a HAVING above it included, and so is a window of row
-//! numbers that is cut.
-//! Invariant: an `AggregateExec` that is left is the stated fallback, visible as such in EXPLAIN: the input's order lets
+//! In: a physical plan directly before DataFusion's `EnsureRequirements`. Out: the same plan in which every `AggregateExec` (a
+//! pair of partial and final, or a single one) is a `GroupByExec`, a HAVING above it included. So is a window of row numbers that
+//! is cut.
+//! Invariant: an `AggregateExec` that is left is the stated fallback, visible as such in EXPLAIN. The input's order lets
 //! DataFusion stream and is right, the input never ends, or the operator cannot take it, as where a key type has no encoding.
-//! Not here: the node (exec/node.rs), projections below (fold_projection.rs), windows (top_n_per_group.rs), LIMIT (limited_groups.rs), aggregates that share states (shared_states.rs).
+//! Not here: the node (exec/node.rs), projections below (fold_projection.rs), windows (top_n_per_group.rs), LIMIT
+//! (limited_groups.rs), aggregates that share states (shared_states.rs).
 
 use std::sync::Arc;
 

@@ -43,9 +43,9 @@ pub(crate) fn had_better_merge(plan: &Arc<dyn ExecutionPlan>, limit_bytes: u64) 
     Ok(may_merge && bytes > limit_bytes / SHARE)
 }
 
-/// True if a join of `plan` has keys of which DataFusion takes a least and a greatest one, to filter the other side by them
-/// while it runs, although it has no such comparison: of a struct or a list with NULL inside it is NULL, which leaves rows
-/// out, of a map it is an error.
+/// True if a join of `plan` has keys of which DataFusion takes a least and a greatest one without having such a comparison.
+/// It filters the other side by them while it runs. Of a struct or a list with NULL inside the result is NULL, which leaves
+/// rows out; of a map it is an error.
 pub(crate) fn has_unordered_keys(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> {
     plan.exists(|node| {
         let Some(join) = node.downcast_ref::<HashJoinExec>() else {
@@ -61,9 +61,9 @@ pub(crate) fn has_unordered_keys(plan: &Arc<dyn ExecutionPlan>) -> Result<bool> 
     })
 }
 
-/// False for what DataFusion's merge join does not do as its hash join: conditions beside the keys (in outer joins NULLs in
-/// columns that have none; no place for our checks of overflow), floats (-0.0 sorts before 0.0 but equals it; NaN), and
-/// types that it has no comparison of.
+/// False for what DataFusion's merge join does not do as its hash join. These are conditions beside the keys (in outer
+/// joins NULLs in columns that have none; no place for our checks of overflow). So are floats (-0.0 sorts before 0.0 but
+/// equals it; NaN), and types that it has no comparison of.
 fn can_merge(join: &HashJoinExec) -> Result<bool> {
     use DataType::{
         Binary, BinaryView, Boolean, Date32, Date64, Decimal128, Int8, Int16, Int32, Int64,

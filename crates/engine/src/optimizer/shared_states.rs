@@ -5,9 +5,9 @@
 //! projection that hands out its parts under the aggregation's columns.
 //! Invariant: a family has one FILTER, and of rows one order, in which the keys, each group's constants, are left out;
 //! `last_value` is the first of the reversed order. Where values cannot be copied row by row, or the input has an order of its
-//! own, each aggregate has states of its own. So has one that finds none to share with, unless its order has several columns:
-//! `top_rows` looks at the others only where the first is equal, first_value's states make all of them one text (g1, first rows
-//! of 100,000 integers by four columns: 1,934 ms with a text per aggregate, 165 now).
+//! own, each aggregate has states of its own. So has one that finds none to share with, unless its order has several columns.
+//! Of these `top_rows` looks at the others only where the first is equal; first_value's states make all of them one text.
+//! First rows of 100,000 integers of g1 by four columns took 1,934 ms with a text per aggregate, and take 165.
 //! Not here: the states (`grouse_groupby::states`: `top_rows`, `quantiles`).
 
 use std::sync::Arc;

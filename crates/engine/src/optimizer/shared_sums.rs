@@ -1,10 +1,10 @@
 //! Aggregates that one sum and one count give: sums of a column with different constants added, an average beside the sum or the
 //! count of the same column.
 //!
-//! In: a logical plan with `sum(x + 1), sum(x + 2), …` over signed integers of up to 32 bits, unsigned ones of up to 16; with
-//! `sum(x), avg(x)` over integers, floats or decimals, or with `count(x), avg(x)` where no sum can be too large. Out: `sum(x)` and
-//! `count(x)`, which is `count(*)` where x has no NULL, below a projection in which `shifted_sum` adds the constant once per row
-//! that was counted, and `mean` divides.
+//! In: a logical plan with `sum(x + 1), sum(x + 2), …` over signed integers of up to 32 bits, unsigned ones of up to 16. Or with
+//! `sum(x), avg(x)` over integers, floats or decimals, or with `count(x), avg(x)` where no sum can be too large. Out: `sum(x)`
+//! and `count(x)`, which is `count(*)` where x has no NULL, below a projection in which `shifted_sum` adds the constant once per
+//! row that was counted, and `mean` divides.
 //! Invariant: names, types and values stay. A sum that does not fit is the error that the query has in any case, and names the
 //! aggregate as it was written. `x + 1` cannot overflow, so nothing is lost where it is not computed.
 //! Not here: DISTINCT; wider integers and decimals, whose `x + 1` may be an error; floats, whose shifted sums would differ in

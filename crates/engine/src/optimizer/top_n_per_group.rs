@@ -1,11 +1,11 @@
 //! The first rows of each group by a grouping instead of a window.
 //!
-//! In: a filter `n <= 2` over the window `row_number() OVER (PARTITION BY k ORDER BY v) AS n`, perhaps with projections
-//! between them. Out: a `GroupByExec` by k whose states keep the first rows, a node of DataFusion's that turns their
-//! lists into rows, and the window's columns above; what else the filter asks for stays a filter.
-//! Invariant: the window stays, visible as such in EXPLAIN, where it computes anything else, where the filter lets more
-//! than `TOP_ROWS_MAX` rows of a group pass, where k has floats, where values cannot be copied row by row (dictionaries, views in nested
-//! values), and where the input has the window's order already or never ends.
+//! In: a filter `n <= 2` over the window `row_number() OVER (PARTITION BY k ORDER BY v) AS n`, perhaps with projections between
+//! them. Out: a `GroupByExec` by k whose states keep the first rows, a node of DataFusion's that turns their lists into rows, and
+//! the window's columns above. What else the filter asks for stays a filter.
+//! Invariant: the window stays, visible as such in EXPLAIN, where it computes anything else, or where k has floats. It stays
+//! where the filter lets more than `TOP_ROWS_MAX` rows of a group pass. It stays, too, where values cannot be copied row by row
+//! (dictionaries, views in nested values), and where the input has the window's order already or never ends.
 //! Not here: the states (`grouse_groupby::states::top_rows`).
 
 use std::sync::Arc;

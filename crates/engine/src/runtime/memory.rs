@@ -2,8 +2,8 @@
 //!
 //! In: reservations of DataFusion's operators and of ours.
 //! Out: leave to hold the bytes, or an error that names the operator, the amount, the limit and the option.
-//! Invariant: the sum of all reservations stays within the limit, save for `grow`, which DataFusion defines as infallible and
-//! we use for what cannot be given up: a worker's least, bytes of files that are being decoded.
+//! Invariant: the sum of all reservations stays within the limit, save for `grow`, which DataFusion defines as infallible. We
+//! use it for what cannot be given up: a worker's least, bytes of files that are being decoded.
 //! Not here: who writes to disk when a reservation is refused; that is the operator's own decision.
 
 use std::fmt;
@@ -41,8 +41,8 @@ static ALLOCATOR: OnceLock<fn(bool)> = OnceLock::new();
 /// Sessions whose memory is short.
 static SHORT: AtomicUsize = AtomicUsize::new(0);
 
-/// Has `told` hear when memory becomes short (`true`): a session uses more than half of what it may; and when it is no
-/// longer (`false`): every session that did uses nothing. The first call in a process counts.
+/// Has `told` hear when memory becomes short (`true`): a session uses more than half of what it may. It also hears
+/// when it is no longer (`false`): every session that did uses nothing. The first call in a process counts.
 ///
 /// Pages that the allocator keeps add to those in use: as long as these are less than half they can at most double.
 pub fn on_short_memory(told: fn(bool)) {
@@ -60,13 +60,13 @@ fn tell(is_short: bool) {
 
 /// The session's memory pool: one counter, checked against one limit.
 ///
-/// DataFusion's `FairSpillPool` looks at one reservation at a time and never at the sum of those that can spill.
-/// Groupings can do with little, since they write to disk; DataFusion's joins cannot, and its sorts fail where they have no
-/// room to merge in memory what they are about to write, and where one took it all. So while one of these is at work all
-/// groupings together may hold a fifth, and so may the sorts, in equal parts: merging takes up to 2.1 times as much again
-/// for rows that it compares (3 M groups by two numbers; with three tenths 3 of 40 such sorts failed at 64 MB on a busy
-/// machine). A sort that merges what it wrote takes as many files at once as memory allows: three tenths of the memory
-/// are for them, in equal parts, more than for sorts, since a run of one batch is read as a whole.
+/// DataFusion's `FairSpillPool` looks at one reservation at a time and never at the sum of those that can spill. Groupings
+/// can do with little, since they write to disk. DataFusion's joins cannot. Its sorts fail where they have no room to
+/// merge in memory what they are about to write, and where one took it all. So while one of these is at work all groupings
+/// together may hold a fifth, and so may the sorts, in equal parts. Merging takes up to 2.1 times as much again for rows
+/// that it compares. That was 3 M groups by two numbers; with three tenths 3 of 40 such sorts failed at 64 MB on a busy
+/// machine. A sort that merges what it wrote takes as many files at once as memory allows. Three tenths of the memory are
+/// for them, in equal parts, more than for sorts, since a run of one batch is read as a whole.
 #[derive(Debug)]
 pub struct SessionPool {
     limit_bytes: AtomicUsize,

@@ -2,7 +2,7 @@
 //!
 //! In: DataFusion's operators (sorts, joins) and ours, with more rows than memory holds. Out: files.
 //! Invariant: on Linux a file never has a name, so that the system frees it however the process ends (elsewhere it loses
-//! the name before anything is written); what all files of a session hold together stays within the limit.
+//! the name before anything is written). What all files of a session hold together stays within the limit.
 //! Not here: what is written (`grouse_groupby::spill`, DataFusion).
 
 use std::fs::File;
@@ -39,8 +39,8 @@ pub(crate) struct TempFolders {
 impl TempFolders {
     /// As `options` say.
     ///
-    /// Every file is open as long as it is there, and DataFusion writes many small ones, so that the process may open as
-    /// many as the system's hard limit says; where that is refused, the limit that there is stands.
+    /// Every file is open as long as it is there, and DataFusion writes many small ones. So the process may open as many
+    /// as the system's hard limit says; where that is refused, the limit that there is stands.
     pub fn new(options: &SessionOptions) -> Result<Arc<TempFolders>> {
         rlimit::increase_nofile_limit(u64::MAX).ok();
         let folders = TempFolders {

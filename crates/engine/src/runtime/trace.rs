@@ -1,7 +1,7 @@
 //! What every worker of a query did and when: the timeline behind a profile.
 //!
 //! In: the start and the end of each step of a worker. Out: spans, each with its phase, its worker, its CPU time and rows.
-//! Invariant: nothing is recorded before somebody asks for it; a worker records in a list of its own, which joins the
+//! Invariant: nothing is recorded before somebody asks for it. A worker records in a list of its own, which joins the
 //! others when the worker is gone, also when its query failed or was stopped.
 //! Not here: what a profile makes of the spans (session/profile).
 

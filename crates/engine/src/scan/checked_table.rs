@@ -1,7 +1,7 @@
 //! A table in memory whose rows keep its constraints: keys, NOT NULL, CHECK.
 //!
 //! In: the rows of a statement that writes to the table. Out: all of them in the table, or an error and none.
-//! Invariant: rows are checked together with those that are there, before any of them is; NULL is as SQL has it: it fails
+//! Invariant: rows are checked together with those that are there, before any of them is. NULL is as SQL has it: it fails
 //! NOT NULL and PRIMARY KEY, passes CHECK, and repeats in UNIQUE.
 //! Not here: how constraints are written (sql/changes/constraints.rs).
 

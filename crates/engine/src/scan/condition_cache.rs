@@ -3,9 +3,9 @@
 //! In: the version of a file, conditions of which all have to hold, for a row group which ranges had a row that they held for.
 //! Out: the same to whoever asks for these conditions or more, before anything of the file is read.
 //! Invariant: a range without its bit was evaluated or excluded as a whole, on exactly this version of the file and by exactly
-//! these conditions: all rows of its row group were, without an error, before the row group was written down at all.
-//! What a filter leaves of a conjunction says nothing of its parts, so a conjunction is kept as a set, and knowledge of a
-//! set holds for every larger one. A file that is too young to tell a change by its times has no version.
+//! these conditions. All rows of its row group were, without an error, before the row group was written down at all. What a
+//! filter leaves of a conjunction says nothing of its parts, so a conjunction is kept as a set, and knowledge of a set holds
+//! for every larger one. A file that is too young to tell a change by its times has no version.
 //! Not here: who evaluates (exec/recording_filter.rs), what counts as evaluated (recording.rs), how conditions are written
 //! (optimizer/scans/conditions.rs).
 //!

@@ -2,8 +2,8 @@
 //!
 //! In: a table as DataFusion makes it: locations, a format, columns.
 //! Out: the same, whose scans see the files that are there now.
-//! Invariant: a folder's value is what its name says: `07` is the number 7, NULL's folder is NULL, hidden files are no data;
-//! a file whose folders lack a column is an error that names it.
+//! Invariant: a folder's value is what its name says: `07` is the number 7, NULL's folder is NULL, hidden files are no data.
+//! A file whose folders lack a column is an error that names it.
 //! Not here: writing into the table, which is DataFusion's.
 
 use std::collections::{HashMap, HashSet};

@@ -2,7 +2,7 @@
 //!
 //! In: a footer as it was read; the columns that the table takes for text.
 //! Out: a footer that DataFusion may believe.
-//! Invariant: row groups, pages and values are those of the file; only claims about values are dropped, and only text
+//! Invariant: row groups, pages and values are those of the file; only claims about values are dropped. Only text
 //! that the file does not declare is declared, so that the reader checks it, and types are plain.
 //! Not here: reading footers and keeping them (parquet.rs).
 //!
@@ -297,7 +297,7 @@ pub(crate) fn declare(file: &FileMetaData, strings: &TextColumns) -> Result<Opti
     )))
 }
 
-/// What the file says beside its schema, with plain types for those of the Arrow table that it was written from: the reader
+/// What the file says beside its schema, with plain types for those of the Arrow table that it was written from. The reader
 /// makes no dictionaries of booleans and of decimals. `None` where they are plain.
 fn plain_entries(file: &FileMetaData) -> Option<Vec<KeyValue>> {
     let mut entries = file.key_value_metadata()?.clone();

@@ -1,7 +1,7 @@
 //! Hive folders: columns whose values stand in the names of folders.
 //!
 //! In: files, and what a call says about such columns. Out: the columns, and their value in each file.
-//! Invariant: a value is what its folder says, read once: `07` is 7 where all values are numbers; the folder that Hive
+//! Invariant: a value is what its folder says, read once: `07` is 7 where all values are numbers. The folder that Hive
 //! writes for NULL is NULL; no file is left out.
 //! Not here: which files there are (location.rs), which of them a filter leaves (table.rs).
 

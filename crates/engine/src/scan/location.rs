@@ -200,7 +200,7 @@ pub(super) fn is_hidden(name: &str) -> bool {
     name.starts_with('.') || name.starts_with('_') && !name.contains('=')
 }
 
-/// Whether a path that a glob matches has a hidden part that the glob does not ask for: a part is held against that part of the
+/// Whether a path that a glob matches has a hidden part that the glob does not ask for. A part is held against that part of the
 /// glob that matches it, or, below `**`, against those that stand between two of these.
 fn is_hidden_match(path: &str, pattern: &str) -> bool {
     fn parts(text: &str) -> Vec<&str> {

@@ -1,8 +1,8 @@
 //! Parquet: DataFusion's format with footers that it may believe.
 //!
 //! In: Parquet files. Out: their common schema and statistics; scans.
-//! Invariant: a column is text only if its file says so or does not say what it is, and text is valid UTF-8 or an error;
-//! no answer and no skipped row comes from a bound that may be wrong.
+//! Invariant: a column is text only if its file says so or does not say what it is, and text is valid UTF-8 or an error.
+//! No answer and no skipped row comes from a bound that may be wrong.
 //! Not here: what a footer may claim (footer.rs), types that several files have in common (widen.rs), decoding.
 
 use std::collections::HashMap;
@@ -236,9 +236,9 @@ fn is_plain(column: &Type) -> bool {
         )
 }
 
-/// Drops the bounds that may be wrong: those of floats, of row groups without any, of columns that the table reads
-/// as another type (DataFusion takes a timestamp without a zone for one with the table's), and those that do not fit the
-/// table's type, which DataFusion makes NULL.
+/// Drops the bounds that may be wrong: those of floats, of row groups without any, and those that do not fit the table's
+/// type, which DataFusion makes NULL. So it does with those of columns that the table reads as another type: DataFusion
+/// takes a timestamp without a zone for one with the table's.
 fn keep_sound(statistics: &mut Statistics, schema: &Schema, footer: &ParquetMetaData) {
     let rows = statistics.num_rows;
     let columns = statistics.column_statistics.iter_mut();

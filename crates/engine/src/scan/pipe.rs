@@ -1,7 +1,7 @@
 //! Pipes: `/dev/stdin`, fifos and `<(…)`, which can be read only once.
 //!
 //! In: the path of a pipe, or of another file without a length.
-//! Out: for CSV the bytes as they come, whose beginning is held until the rest is read; for all other formats a temporary
+//! Out: for CSV the bytes as they come, whose beginning is held until the rest is read. For all other formats a temporary
 //! file without a name that has them all.
 //! Invariant: no byte is read twice or lost, in bounded memory; a second reading of CSV is an error.
 //! Not here: what the bytes are (csv/, format.rs).

@@ -1,10 +1,10 @@
 //! Types that nobody computes with, as types that the engine does.
 //!
 //! In: the schema of a table. Out: the same with plain types; a table whose scan casts where they differ.
-//! Invariant: run-end encoded columns are their values, views of lists are lists, dictionaries of anything but text
-//! and bytes are these values, and so are decimals of 32 and 64 bits, beyond which sums and products would run; dates are days, never
-//! milliseconds, which would have a time as strings; all times of day have the unit of TIME '…', since DataFusion compares none of
-//! two units. A table of plain types stays what it is. No code stands for NULL: a row without a value has no code.
+//! Invariant: run-end encoded columns are their values, views of lists are lists, dictionaries of anything but text and bytes are
+//! these values. So are decimals of 32 and 64 bits, beyond which sums and products would run. Dates are days, never milliseconds,
+//! which would have a time as strings. All times of day have the unit of TIME '…', since DataFusion compares none of two units. A
+//! table of plain types stays what it is. No code stands for NULL: a row without a value has no code.
 //! Not here: reading the columns.
 
 use std::fmt;

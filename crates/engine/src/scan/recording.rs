@@ -1,11 +1,11 @@
 //! What a scan learns for the condition cache while it is filtered.
 //!
-//! In: pieces of files whose rows a filter wants; then, from their streams, how many rows came, and from the filter, of how many
+//! In: pieces of files whose rows a filter wants. Then, from their streams, how many rows came, and from the filter, of how many
 //! it was asked and whether any was left. Out: row groups for the cache.
-//! Invariant: a row group is written down only when all pieces that have rows of it came to their ends, each with as many rows
-//! as were planned (of a scan that itself leaves rows out: with any number), all of which the filter has seen without an error,
-//! and its file still is the version that planning found. So a LIMIT, a cancelled query, an error and a scan that bounds let
-//! leave out more write nothing down.
+//! Invariant: a row group is written down only when all pieces that have rows of it came to their ends. Each had as many rows as
+//! were planned (of a scan that itself leaves rows out: any number). The filter has seen all of them without an error, and the
+//! file still is the version that planning found. So a LIMIT, a cancelled query, an error and a scan that bounds let leave out
+//! more write nothing down.
 //! Not here: what is kept (condition_cache.rs), the filter (exec/recording_filter.rs).
 //!
 //! A batch says in its schema's metadata of which piece it is. One without says nothing, and its piece is never complete.

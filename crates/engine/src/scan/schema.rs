@@ -1,9 +1,9 @@
 //! The default schema: the statement's own tables first, then registered ones, then files by name.
 //!
 //! In: a table name of a query. Out: its table.
-//! Invariant: a registered table hides a file of the same name; a statement's own tables are seen by no other statement;
-//! the exact name comes before the only one that differs in case; a statement finds each file once, however often it is
-//! planned; a view reads what its names stand for when it is read.
+//! Invariant: a registered table hides a file of the same name. A statement's own tables are seen by no other statement.
+//! The exact name comes before the only one that differs in case. A statement finds each file once, however often it is
+//! planned. A view reads what its names stand for when it is read.
 //! Not here: what is a file and how it is read (files.rs).
 
 use std::collections::HashMap;

@@ -1,8 +1,8 @@
 //! Files on web servers.
 //!
 //! In: addresses. Out: a store of them.
-//! Invariant: a file is read by ranges where its server answers them and names its version, else it is fetched once and as a
-//! whole into a temporary file; all bytes of a query are of one version.
+//! Invariant: a file is read by ranges where its server answers them and names its version. Else it is fetched once and as a
+//! whole into a temporary file. All bytes of a query are of one version.
 //! Not here: which files an address stands for (location.rs), stores with listings (stores.rs).
 
 use std::collections::HashMap;

@@ -2,8 +2,8 @@
 //!
 //! In: one schema per file.
 //! Out: all columns by name, each of the narrowest type that holds the values of all files.
-//! Invariant: no type is chosen in which a value of some file is another one, save integers beyond 2^53 beside floats;
-//! timestamps outside 1677 to 2262 beside nanoseconds have no such type and are an error where they are read (error_location.rs).
+//! Invariant: no type is chosen in which a value of some file is another one, save integers beyond 2^53 beside floats. Timestamps
+//! outside 1677 to 2262 beside nanoseconds have no such type and are an error where they are read (error_location.rs).
 //! Not here: casting what is read; DataFusion's scans do that.
 
 use std::fmt::Display;
@@ -58,7 +58,7 @@ pub(crate) fn common_schema<F: Display>(files: &[(F, Schema)]) -> Result<Schema,
     ))
 }
 
-/// An error where a column that no file before has differs from one of theirs in nothing but case: two columns would each be
+/// An error where a column that no file before has differs from one of theirs in nothing but case. Two columns would each be
 /// NULL where the other is not, and no reader of SQL could tell why.
 fn check_spelling<F: Display>(
     file: &F,

@@ -492,7 +492,7 @@ impl Session {
     }
 
     /// DataFusion's plan. Columns that are only written in another case are respelled: before, where that is sure to be meant,
-    /// or once it misses them; where it does, or meets a name twice, it is asked again.
+    /// or once it misses them. Where it does, or meets a name twice, it is asked again.
     async fn resolve(
         &self,
         state: &SessionState,

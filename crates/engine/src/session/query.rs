@@ -206,8 +206,8 @@ async fn forward(
     Ok(())
 }
 
-/// The batch under the schema of the whole query. A scan says of a folder's column that it is never NULL where its file's value is
-/// not, and readers of a stream in one schema (pyarrow, tables in memory) refuse batches in others.
+/// The batch under the schema of the whole query. A scan says of a folder's column that it is never NULL where its file's value
+/// is not. Readers of a stream in one schema (pyarrow, tables in memory) refuse batches in others.
 fn under(schema: &SchemaRef, batch: RecordBatch) -> RecordBatch {
     if batch.schema_ref() == schema {
         return batch;

@@ -1,7 +1,7 @@
 //! COPY as people write it, in the words that DataFusion knows.
 //!
 //! In: the tokens of a statement: `COPY t [(a, b)] | (query) TO 'file' (FORMAT csv, …)`, also with DataFusion's own clauses
-//! (STORED AS, PARTITIONED BY, OPTIONS), after EXPLAIN too; `COPY t [(a, b)] FROM 'file' (…)`.
+//! (STORED AS, PARTITIONED BY, OPTIONS), after EXPLAIN too. Or `COPY t [(a, b)] FROM 'file' (…)`.
 //! Out: the tokens of DataFusion's COPY of a query, with one option that says all the rest; or of an INSERT.
 //! Invariant: a word that is not understood is an error with its place; the format is said or is that of the ending.
 //! Not here: what the options mean (copy_options.rs), writing (scan/writes/).

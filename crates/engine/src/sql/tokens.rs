@@ -1,7 +1,7 @@
 //! Tokens: forms of SQL that the parser does not take become forms that it takes, before it runs.
 //!
-//! In: the tokens of a statement. Out: tokens that the parser takes; what it has no form for is a call in double quotes,
-//! such as `"pivot of"(…)`, that a file of this folder turns into a query.
+//! In: the tokens of a statement. Out: tokens that the parser takes. What it has no form for is a call in double quotes,
+//! such as `"pivot of"(…)`, that a file of sql/expand turns into a query.
 //! Invariant: tokens that the user wrote keep their places, so that errors point at them; a statement without such a form
 //! is not touched.
 //! Not here: what the calls mean (pivot.rs, summarize.rs, …), forms within expressions that the dialect reads (dialect.rs).

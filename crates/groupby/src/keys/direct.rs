@@ -365,7 +365,7 @@ impl DirectTable {
         Ok(columns)
     }
 
-    /// True if other tables' groups can be merged by address with these: the codes of strings are each table's own, and an
+    /// True if other tables' groups can be merged by address with these. The codes of strings are each table's own, and an
     /// array that is mostly empty is dear to look through.
     pub(crate) fn has_dense_addresses(&self) -> bool {
         let has_strings = self.interners.iter().any(Option::is_some);

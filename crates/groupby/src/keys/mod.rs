@@ -2,7 +2,7 @@
 //!
 //! In: key columns. Out: a dense `GroupId` per row; at the end the distinct keys in id order.
 //! Invariant: one key has one encoding and one hash in every table of a query, whichever table
-//! first met it; NULL equals NULL, all NaN are one key, -0.0 is 0.0.
+//! first met it. NULL equals NULL, all NaN are one key, -0.0 is 0.0.
 //! Not here: aggregates, partitions.
 
 /// Calls `$body` with the column's values as a slice `$values` of a native integer type.

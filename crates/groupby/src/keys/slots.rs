@@ -220,7 +220,7 @@ impl Slots {
     }
 
     /// The first pass over up to `AT_ONCE` rows: gives each the group that its first slot holds, and says of which that was
-    /// not it; `same(row, key)` compares with a group's key.
+    /// not it. `same(row, key)` compares with a group's key.
     #[inline(always)]
     pub(super) fn find<K>(
         &self,

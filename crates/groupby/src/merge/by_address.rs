@@ -19,7 +19,7 @@ use crate::runtime::Grant;
 use crate::spec::Spec;
 use crate::spill::{Blocks, PartitionLevel, Stored};
 
-/// A task has of each worker at least so large a part of the bytes that are enough for it: what it costs to come to a worker's
+/// A task has of each worker at least so large a part of the bytes that are enough for it. What it costs to come to a worker's
 /// groups, whose lines no cache holds, is then less than merging them. 10,000 counts of each of 222 workers take 15 ms of CPU
 /// time in 59 tasks and 11 in 30, which other cores would wait for twice as long.
 const WORKER_SHARE: usize = 512;

@@ -1,6 +1,6 @@
 //! Workers that build and merge side by side, in many orders of their steps.
 //!
-//! In: small inputs, two or three workers each a thread of a scheduler that picks who goes on at every look at memory, every
+//! In: small inputs, two or three workers each a thread of a scheduler. It picks who goes on at every look at memory, every
 //! call for the disk and between tasks. Out: the same groups in each order, and all memory given back.
 //! Not here: how the engine hands batches out (its own tests/interleavings.rs); one order of many inputs (`operator`).
 

@@ -1,7 +1,7 @@
 //! Rows that are added up by code: the same groups as of the strings.
 //!
-//! In: batches of one and two columns of codes, of dictionaries that change, with values twice and, in some, NULL; values that
-//! are added up in words and such that are not. Out: the groups, and how many rows went by code.
+//! In: batches of one and two columns of codes, of dictionaries that change, with values twice and, in some, NULL. Some values
+//! are added up in words, others are not. Out: the groups, and how many rows went by code.
 //! Not here: the loops (`states::pre_aggregation`).
 
 use arrow::array::{

@@ -2,7 +2,7 @@
 //!
 //! In: an object with `__arrow_c_stream__` or `__arrow_c_array__`. Out: a `TableProvider`.
 //! Invariant: data in memory (the object has a length) is taken when the table is made, with a copy where the table lasts and
-//! the object may change; a stream is pulled while a query runs and never collected.
+//! the object may change. A stream is pulled while a query runs and never collected.
 //! Not here: finding the objects (variables.rs), what is admitted of them (door.rs).
 
 use std::fmt;

@@ -1,7 +1,7 @@
 //! Python variables as tables: names in FROM that are no tables are looked up where `sql` was called.
 //!
 //! In: the names, the caller's frame. Out: a table for each name that a variable with Arrow data stands behind.
-//! Invariant: locals come before globals, the exact name before one that differs in case, as SQL has it; a variable
+//! Invariant: locals come before globals, the exact name before one that differs in case, as SQL has it. A variable
 //! without Arrow data is passed over, and the error about the missing table gets a note about it.
 //! Not here: reading the data (source.rs).
 

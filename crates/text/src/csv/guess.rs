@@ -2,7 +2,7 @@
 //!
 //! In: fields, as many as were asked for.
 //! Out: for each column the narrowest type that every value of the sample has, and how its dates are written.
-//! Invariant: a value of the sample is never changed by its type: a leading zero, a second 60, a day that there is not and
+//! Invariant: a value of the sample is never changed by its type. A leading zero, a second 60, a day that there is not and
 //! a date with two readings make the column text.
 //! Not here: delimiters and headers (dialect.rs).
 

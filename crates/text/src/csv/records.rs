@@ -2,7 +2,7 @@
 //!
 //! In: bytes that begin with a record and end with one, or with the file.
 //! Out: a [`Table`] of spans, one per record and wanted column.
-//! Invariant: fields and records are those of the grammar; a record with another number of fields than the file has columns
+//! Invariant: fields and records are those of the grammar. A record with another number of fields than the file has columns
 //! is refused, filled, left out or listed, as was asked for, never shifted.
 //! Not here: values (columns.rs), where blocks end (blocks.rs).
 

@@ -2,7 +2,7 @@
 //!
 //! In: a field, the forms that its column has.
 //! Out: the value, or `None` where the text is none of that type.
-//! Invariant: nothing is rounded into range: the 30th of February, a second 60 and a fraction finer than the column's unit
+//! Invariant: nothing is rounded into range. The 30th of February, a second 60 and a fraction finer than the column's unit
 //! are no values, and of two readings of a date none is guessed.
 //! Not here: which column has which type (guess.rs), arrays (columns.rs).
 

@@ -1,8 +1,8 @@
 //! Columns that JSON values are read into.
 //!
 //! In: records, one after the other. Out: arrays.
-//! Invariant: a value that its column does not hold to the last digit, a field that the table does not know and a field
-//! that is there twice are errors, or are left out where the user asked for that; never silently another value.
+//! Invariant: no value is silently another one. A value that its column does not hold to the last digit, an unknown
+//! field and a field that is there twice are errors. They are left out where the user asked for that.
 //! Not here: finding records (splitter.rs), files (source.rs).
 
 use std::collections::HashMap;

@@ -1,8 +1,8 @@
 //! `CASE WHEN p THEN a ELSE b END` of two columns, or a column and a literal, in one pass over both.
 //!
 //! In: DataFusion's CASE, then batches. Out: the same column.
-//! Invariant: neither side can fail, so that both may be taken for all rows; whatever else a CASE is stays with DataFusion,
-//! which computes each side for its own rows and puts them together piece by piece.
+//! Invariant: neither side can fail, so that both may be taken for all rows. Any other CASE stays with DataFusion, which
+//! computes each side for its own rows and puts them together piece by piece.
 //! Not here: the loop (`grouse_kernels::select`); CASE of two literals, a NULL or an operand, which DataFusion has ways for.
 
 use std::sync::Arc;

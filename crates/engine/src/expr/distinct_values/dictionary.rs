@@ -221,7 +221,7 @@ impl DictionaryValues {
         }
     }
 
-    /// The results of all values, and behind them that of NULL if there are such rows; `None` if one fails, or if they are
+    /// The results of all values, and behind them that of NULL if there are such rows. `None` if one fails, or if they are
     /// more than the rows: a dictionary of which few values are left is not worth it.
     fn of_all(&self, column: &DictionaryArray<UInt32Type>) -> Result<Option<ArrayRef>> {
         let values = column.values();

@@ -1,9 +1,10 @@
 //! The distinct values of dates, times and integers for a function that has one result for all values of a step.
 //!
-//! In: `date_part`, `date_trunc` and `to_char` of a column without a time zone or in UTC, a cast of integers to strings; then batches.
+//! In: `date_part`, `date_trunc` and `to_char` of a column without a time zone or in UTC, a cast of integers to strings; then
+//! batches.
 //! Out: DataFusion's results. As a key of a group-by, strings as codes of those of a batch.
-//! Invariant: a result of DataFusion's stands for all values of its step, and each step's value lies between two that the batch
-//! has: such a value cannot fail where these do not. A batch of too many steps is DataFusion's.
+//! Invariant: a result of DataFusion's stands for all values of its step. Each step's value lies between two that the batch has,
+//! and cannot fail where these do not. A batch of too many steps is DataFusion's.
 //! Not here: other time zones, whose days begin at other seconds.
 
 use std::sync::Arc;

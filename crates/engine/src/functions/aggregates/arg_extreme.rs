@@ -1,7 +1,7 @@
 //! `max_by(x, y)`, also called `arg_max`, and `min_by(x, y)`, also called `arg_min`: the x of the row with the extreme y.
 //!
 //! In: any x, any y that has an order. Out: one x, NULL where no row qualifies.
-//! Invariant: a row whose x or y is NULL does not take part; of rows with equal y the first one wins; NaN is greater
+//! Invariant: a row whose x or y is NULL does not take part. Of rows with equal y the first one wins. NaN is greater
 //! than every number and equal to itself, -0.0 equals 0.0.
 //! Not here: `max_by(x, y ORDER BY z)`. The order decides between equal y, which is what `first_value` does, so it is
 //! planned as `first_value(x ORDER BY y DESC, z)`.

@@ -3,9 +3,9 @@
 //! In: DataFusion's own types and names. Out: accumulators of integers, decimals and durations that divide once, an exact total
 //! by its number of values; DataFusion's accumulators of all else.
 //! Invariant: of integers the result is the double nearest to the mean, of decimals and durations the nearest value of the result
-//! type, halves away from zero, however the rows come, plain, grouped, distinct or over a window; equal values average to
-//! themselves.
-//! Averages of dates and times are composed while the query is planned (optimizer/fixes/grouping/composed.rs), but for those over windows.
+//! type, halves away from zero. That holds however the rows come: plain, grouped, distinct or over a window. Equal values average
+//! to themselves. Averages of dates and times are composed while the query is planned (optimizer/fixes/grouping/composed.rs), but
+//! for those over windows.
 //! Not here: floats.
 
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! `EXCLUDE CURRENT ROW`, `GROUP` and `TIES`: what a frame of a window leaves out, which DataFusion does not know.
 //!
-//! In: a call over a frame that leaves rows out. Out: while it is planned, an aggregate that says so and is one to all rules;
-//! in the end a window function that finds the frame's rows without those, and aggregates them.
+//! In: a call over a frame that leaves rows out. Out: while it is planned, an aggregate that says so and is one to all rules. In
+//! the end it is a window function that finds the frame's rows without those, and aggregates them.
 //! Invariant: names tell such a call from one over the whole frame.
 //! Not here: where the text says so (sql/fixes/exclusions.rs); which calls it is said of (optimizer/fixes/orders/exclusions.rs).
 

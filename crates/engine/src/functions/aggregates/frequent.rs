@@ -1,10 +1,10 @@
 //! `mode(x)`: the most frequent value; `approx_top_k(x, k)`: the k most frequent values, the most frequent first.
 //!
 //! In: any x that is not NULL. Out: a value, or a list of values; NULL where there are none.
-//! Invariant: of values that are equally frequent the least comes first, of `mode` in descending order the greatest. Counts are exact: the name is
-//! DuckDB's for an estimate of the same; -0.0 is 0.0 and all NaN are one value.
-//! Not here: the operator's way, which groups by keys and values and counts (`exec/distinct_groupings.rs`); what stands here is for
-//! windows, for DataFusion's aggregation and for values that the operator cannot order.
+//! Invariant: of values that are equally frequent the least comes first, of `mode` in descending order the greatest. Counts are
+//! exact: the name is DuckDB's for an estimate of the same; -0.0 is 0.0 and all NaN are one value.
+//! Not here: the operator's way, which groups by keys and values and counts (`exec/distinct_groupings.rs`). What stands here is
+//! for windows, for DataFusion's aggregation and for values that the operator cannot order.
 
 use std::cmp::Ordering;
 use std::collections::HashMap;

@@ -1,8 +1,8 @@
 //! `median`, also of dates and times, and `percentile_disc`, also called `quantile_disc`.
 //!
 //! In: values with an order. Out: the middle of them; the first of them that a fraction of them does not exceed.
-//! Invariant: a median of numbers is DataFusion's; grouped ones of dates and times, and every `percentile_disc`, are composed of
-//! other aggregates while the query is planned (optimizer/fixes/grouping/composed.rs), so that the states here never see one.
+//! Invariant: a median of numbers is DataFusion's. Grouped ones of dates and times, and every `percentile_disc`, are composed of
+//! other aggregates while the query is planned (optimizer/fixes/grouping/composed.rs). The states here never see one.
 //! Not here: `percentile_cont`.
 
 use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, FieldRef, TimeUnit};

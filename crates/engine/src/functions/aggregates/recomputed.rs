@@ -1,8 +1,8 @@
 //! Aggregates over a window whose frame DataFusion would move wrongly.
 //!
-//! In: an aggregate and its frame. Out: the same aggregate, which takes the rows in the order of its window, where DataFusion would
-//! rather use the reversed order of its input; and which over a moving frame that rows cannot be taken out of (`bool_and`,
-//! `bit_or`, `string_agg`, `any_value`, sums of floats and others) keeps the frame's rows and aggregates them anew.
+//! In: an aggregate and its frame. Out: the same aggregate, which takes the rows in the order of its window, where DataFusion
+//! would rather use the reversed order of its input. Over a moving frame that rows cannot be taken out of it keeps the frame's
+//! rows and aggregates them anew: `bool_and`, `bit_or`, `string_agg`, `any_value`, sums of floats and others.
 //! Invariant: the result is the aggregate's own over the rows of the frame.
 //! Not here: which plans ask for it (optimizer/fixes/orders/window_orders.rs).
 

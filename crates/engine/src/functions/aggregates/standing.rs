@@ -608,7 +608,7 @@ impl Call {
     }
 }
 
-/// The name of the field at a place, counted from 1, of a struct whose fields nobody has named: those of `row(1, 2)` are c0
+/// The name of the field at a place, counted from 1, of a struct whose fields nobody has named. Those of `row(1, 2)` are c0
 /// and c1, those of `list_zip` 1 and 2.
 fn unnamed_field<'a>(fields: &'a Fields, place: &Expr) -> Option<&'a str> {
     let have_names = |before: &str, first: usize| {

@@ -2,10 +2,10 @@
 //!
 //! In: DataFusion's own signature, types, names and statistics. Out: accumulators that keep every carry, and an
 //! [`Overflow`](crate::error::Error::Overflow) where the result does not fit its type.
-//! Invariant: an integer, decimal or duration total is right or an error. Floats and intervals of days and smaller
-//! units are DataFusion's.
+//! Invariant: an integer, decimal or duration total is right or an error. Floats and intervals of days and smaller units
+//! are DataFusion's.
 //! Not here: DataFusion's rewrite of `sum(a + c)` into `sum(a) + c * count(a)`. It can overflow where the query does not,
-//! and it makes `SELECT sum(a + 1), sum(a + 2), count(a)` fail to plan; a sum that does not offer it switches it off.
+//! and it makes `SELECT sum(a + 1), sum(a + 2), count(a)` fail to plan. A sum that does not offer it switches it off.
 //! Ours is `shared_sums.rs`.
 
 use std::sync::Arc;

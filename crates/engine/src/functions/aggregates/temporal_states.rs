@@ -1,6 +1,6 @@
 //! States of `avg`, `median` and `percentile_cont` over dates, times and intervals.
 //!
-//! In: such values. Out: a date's middle is a TIMESTAMP, all others keep their type; the mean of intervals is their sum by their
+//! In: such values. Out: a date's middle is a TIMESTAMP, all others keep their type. The mean of intervals is their sum by their
 //! number, of a part of a month 30 days being one.
 //! Invariant: computed in integers of the result's unit; halves of a unit are rounded away from zero.
 //! Not here: grouped averages and medians of dates and times, which are composed (optimizer/fixes/grouping/composed.rs).

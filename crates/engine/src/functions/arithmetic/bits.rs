@@ -1,8 +1,8 @@
 //! `<<`, `>>`, `~`, and `&`, `|`, `#` of DECIMALs without places: bits of whole numbers.
 //!
 //! In: two whole numbers. Out: a whole number of the type that the operator has for them; of a DECIMAL it is DECIMAL(38,0).
-//! Invariant: a value that does not fit the type is an error, as is a count below 0; `>>` leaves 0 or -1 of a number whose bits are
-//! all gone. DataFusion takes the count modulo the width and loses the bits that do not fit.
+//! Invariant: a value that does not fit the type is an error, as is a count below 0. `>>` leaves 0 or -1 of a number whose bits
+//! are all gone. DataFusion takes the count modulo the width and loses the bits that do not fit.
 //! Not here: `&`, `|` and `#` of integers, which are DataFusion's.
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array};

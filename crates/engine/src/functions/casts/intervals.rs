@@ -1,7 +1,7 @@
 //! Intervals as people write them: `1 day 2 hours`, `1.5 months`, `2 days 1:30:00`, `1 day ago`, `47`.
 //!
 //! In: a text. Out: months, days and nanoseconds.
-//! Invariant: nothing is left out: of a part of a month 30 days are one, of a part of a day the time is kept, and what is a part of a
+//! Invariant: nothing is left out. Of a part of a month 30 days are one, and of a part of a day the time is kept. A part of a
 //! year or of a longer unit is rounded to months, as in PostgreSQL. DataFusion cuts 0.05 months to one day.
 //! Not here: units of time by name (scalar/units.rs).
 

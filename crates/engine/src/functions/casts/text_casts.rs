@@ -1,11 +1,12 @@
 //! Casts of strings that DataFusion does in another way than SQL.
 //!
-//! In: strings, and the type that CAST or TRY_CAST names. Out: lists of what `[1, 2]` holds, structs of `{a: 1}`, maps of `{k=1}`;
-//! intervals; bytes of `\xAA`; times, which no bare number is; dates and timestamps (written_times.rs); decimals of `1.5e3`; floats,
-//! which `1e400` is none of.
-//! Invariant: a text that cannot be read is an error that shows it, or NULL with TRY_CAST.
-//! DataFusion makes a list of one text of any text, months of a bare number, midnight of '11', and infinity of 1e400.
-//! Not here: strings in files (scan/); UUIDs (uuid_text.rs); casts to strings (value_text.rs); what an interval's text means (intervals.rs).
+//! In: strings, and the type that CAST or TRY_CAST names. Out: lists of what `[1, 2]` holds, structs of `{a: 1}`, maps of
+//! `{k=1}`; intervals; bytes of `\xAA`. Times, which no bare number is; dates and timestamps (written_times.rs); decimals of
+//! `1.5e3`; floats, which `1e400` is none of.
+//! Invariant: a text that cannot be read is an error that shows it, or NULL with TRY_CAST. DataFusion makes a list of one text of
+//! any text, months of a bare number, midnight of '11', and infinity of 1e400.
+//! Not here: strings in files (scan/); UUIDs (uuid_text.rs); casts to strings (value_text.rs); what an interval's text means
+//! (intervals.rs).
 
 use std::sync::Arc;
 

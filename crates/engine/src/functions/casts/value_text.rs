@@ -1,11 +1,11 @@
 //! Values as strings: what a cast to VARCHAR makes of timestamps, times, intervals, lists, structs and maps, and what the shell and
 //! files of text have.
 //!
-//! In: such values. Out: `2024-01-31 12:00:00.5`, with a zone `2024-01-31 12:00:00+00`; `1 year 2 mons -3 days 04:05:06`;
-//! `[1, NULL]`, `{'a': 1}`, `{k=1}`.
-//! Invariant: what is written can be read again: within a list, struct or map a value is written as it is alone, but a string that
-//! could be taken for another thing stands in quotes.
-//! DataFusion writes a T between date and time, zeros after a fraction, and the hours of an interval as words.
+//! In: such values. Out: `2024-01-31 12:00:00.5`, with a zone `2024-01-31 12:00:00+00`; `1 year 2 mons -3 days 04:05:06`; `[1,
+//! NULL]`, `{'a': 1}`, `{k=1}`.
+//! Invariant: what is written can be read again. Within a list, struct or map a value is written as it is alone, but a string
+//! that could be taken for another thing stands in quotes. DataFusion writes a T between date and time, zeros after a fraction,
+//! and the hours of an interval as words.
 //! Not here: the shell's tables, files, and the brackets of lists in them.
 
 use std::fmt::Write;

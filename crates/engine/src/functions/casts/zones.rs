@@ -1,9 +1,9 @@
 //! Timestamps with a zone and the clock of that zone.
 //!
-//! In: timestamps with a zone, or timestamps without one and days; intervals that are added to the former. Out: casts between them, and
-//! sums, by the clock of the zone.
-//! Invariant: of a clock that a zone skips it is the time with the offset of before, of one that it repeats the second, as in PostgreSQL:
-//! DataFusion takes the clock of UTC in casts to TIMESTAMP, and fails where a clock is skipped or repeated.
+//! In: timestamps with a zone, or timestamps without one and days; intervals that are added to the former. Out: casts between
+//! them, and sums, by the clock of the zone.
+//! Invariant: of a clock that a zone skips it is the time with the offset of before, of one that it repeats the second, as in
+//! PostgreSQL. DataFusion takes the clock of UTC in casts to TIMESTAMP, and fails where a clock is skipped or repeated.
 //! Not here: zones that a string names (text_casts.rs); AT TIME ZONE (at_time_zone.rs).
 
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Canonical forms in aggregates and windows.
 //!
-//! In: an aggregate or a window function. Out: the same, whose arguments with DISTINCT, sort keys and partitions are canonical;
-//! the least interval is the one of the least length, the least list or struct the first in ORDER BY.
-//! Invariant: an aggregate that counts nothing twice, sorts nothing and compares nothing is not touched; `percentile_cont` and
+//! In: an aggregate or a window function. Out: the same, whose arguments with DISTINCT, sort keys and partitions are canonical.
+//! The least interval is the one of the least length, the least list or struct the first in ORDER BY.
+//! Invariant: an aggregate that counts nothing twice, sorts nothing and compares nothing is not touched. `percentile_cont` and
 //! its kin are sorted by the argument that they take, and order floats themselves.
 //! Not here: keys of groupings (groups.rs).
 

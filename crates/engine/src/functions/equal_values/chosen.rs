@@ -2,7 +2,7 @@
 //!
 //! In: `array_distinct`, `array_union`, `array_remove`, `array_replace`, `array_max` and their kin, over items whose equal values
 //! may differ in their bits, or that are lists and structs. Out: values as they are in the arguments.
-//! Invariant: NULL is equal to NULL here, a NULL list or argument gives NULL, as DataFusion has it for other items; the greatest
+//! Invariant: NULL is equal to NULL here; a NULL list or argument gives NULL, as DataFusion has it for other items. The greatest
 //! and the least leave NULL out, and NULL inside of an item is greater than all else there.
 //! Not here: whether and where a list has a value (equal_values.rs).
 

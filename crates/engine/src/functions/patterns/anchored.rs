@@ -1,8 +1,8 @@
 //! `regexp_replace` with a pattern that begins with `^` and leaves few choices: one pass over 64 strings at a time.
 //!
 //! In: a pattern, its replacement and flags as DataFusion takes them. Out: a replacement, or None where DataFusion has to.
-//! Invariant: results are DataFusion's. The pattern is read by the parser that DataFusion's own engine has; trees that are not
-//! known here, or that leave a run more than one end, are DataFusion's, and so are patterns with flags in them, some of which
+//! Invariant: results are DataFusion's. The pattern is read by the parser that DataFusion's own engine has. Trees that are not
+//! known here, or that leave a run more than one end, are DataFusion's. So are patterns with flags in them, some of which
 //! DataFusion's own shortcut takes for text.
 //! Not here: the loop over bytes (kernels, `chain`); patterns that may match in the middle of a text.
 

@@ -87,8 +87,8 @@ impl<'a> StringParts<'a> {
             ScalarBuffer::from(self.views),
             self.strings.nulls().cloned(),
         );
-        // SAFETY: a view is one of `strings`, whose buffers come first; or a `str` that is inline; or one in the buffer and
-        // at the byte that it names: within its own text there, or where it was copied to.
+        // SAFETY: a view is one of `strings`, whose buffers come first, or a `str` that is inline. Else it is one in the
+        // buffer and at the byte that it names: within its own text there, or where it was copied to.
         unsafe { StringViewArray::new_unchecked(views, self.buffers, nulls) }
     }
 }

@@ -1,8 +1,8 @@
 //! Structs and maps put together: `struct_concat`, `map_concat`.
 //!
 //! In: structs, or maps of one type. Out: a struct with the fields of all, a map with the entries of all.
-//! Invariant: of a field or key that occurs twice in structs nothing is guessed: it is an error; of a key in several maps the last
-//! value counts, at the place of the first. A NULL map has no entries.
+//! Invariant: a field or key that occurs twice in structs is an error. Of a key in several maps the last value counts, at the
+//! place of the first. A NULL map has no entries.
 //! Not here: struct_pack and struct_insert, which are written by these (sql/short_forms.rs).
 
 use std::collections::HashMap;

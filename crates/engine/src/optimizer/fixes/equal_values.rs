@@ -1,8 +1,9 @@
 //! Equal values have one form wherever they are compared: -0.0 is 0.0, all NaN are one, 30 days are a month.
 //!
-//! In: a logical plan. Out: the same plan, in which operands of comparisons, IN, BETWEEN and CASE, join keys, sort keys, the
-//! partitions and orders of windows, and arguments with DISTINCT pass through `canonical` (canonical.rs), if their type has
-//! equal values of several forms, also inside lists and structs; groupings by intervals are in groups.rs.
+//! In: a logical plan. Out: the same plan, in which what is compared passes through `canonical` (canonical.rs), if its type
+//! has equal values of several forms, also inside lists and structs. Compared are operands of comparisons, IN, BETWEEN and
+//! CASE, join keys, sort keys, the partitions and orders of windows, and arguments with DISTINCT. Groupings by intervals are
+//! in groups.rs.
 //! Invariant: results keep the values that the data has; names and other types are not touched. The rule is the last, so that
 //! no comparison that DataFusion makes escapes it, and those that DataFusion makes of them compare canonical values.
 //! DataFusion compares the bits of NaN, in IN, CASE, joins, sorts and windows those of -0.0 too, and intervals part by part.

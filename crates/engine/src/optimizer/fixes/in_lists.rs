@@ -2,10 +2,10 @@
 //!
 //! In: a plan on its way through DataFusion's `simplify_expressions`. Out: the same plan; where a condition has several lists of
 //! one value, each of them is of another value to DataFusion.
-//! Invariant: names stay, equal lists stay equal, and so does a condition with one list of each value.
-//! DataFusion intersects lists as sets of expressions: a value that is NULL is not outside of an empty list, a list with NULL
-//! does not say what is outside of it, and columns of two names may be equal. Lists come side by side in many ways, through
-//! NOT, constants and equalities, which it takes for lists. Tried: uniting those that stand side by side, which never knew all.
+//! Invariant: names stay, equal lists stay equal, and so does a condition with one list of each value. DataFusion intersects
+//! lists as sets of expressions. But a value that is NULL is not outside of an empty list, and a list with NULL does not say
+//! what is outside of it. Columns of two names may be equal, too. Lists come side by side in many ways, through NOT, constants
+//! and equalities, which it takes for lists. Tried: uniting those that stand side by side, which never knew all.
 //! Not here: a list alone.
 
 use std::collections::{HashMap, HashSet};
@@ -131,8 +131,8 @@ fn is_chain(op: Operator) -> bool {
     matches!(op, Operator::And | Operator::Or)
 }
 
-/// The value that a member of a chain compares with a constant, and the comparison, where members such as it are a list:
-/// `x = 1 OR x = 2`, and `x <> 1 AND x <> 2`.
+/// The value that a member of a chain compares with a constant, and the comparison, where members such as it are a list.
+/// Such are `x = 1 OR x = 2`, and `x <> 1 AND x <> 2`.
 fn equality(member: &Expr, chain: Operator) -> Option<(&Expr, &Expr)> {
     let (compared, is_denied) = match member {
         Expr::Not(inner) => (inner.as_ref(), true),

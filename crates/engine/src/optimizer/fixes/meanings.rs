@@ -1,9 +1,9 @@
 //! Expressions with the meaning that SQL gives them.
 //!
-//! In: a plan before DataFusion's type coercion. Out: the same plan, in which a cast to an integer or to a timestamp of fewer
-//! digits rounds and one to FLOAT is checked, shifts lose no bits, LIKE has any escape, SIMILAR TO matches whole strings, a string
-//! beside numbers in a CASE is a number, formats of dates have the letters of PostgreSQL, too, a day and an interval with hours are
-//! a timestamp, and a year has 31,557,600 seconds.
+//! In: a plan before DataFusion's type coercion. Out: the same plan, with what SQL says. A cast to an integer or to a timestamp
+//! of fewer digits rounds and one to FLOAT is checked; shifts lose no bits. LIKE has any escape, SIMILAR TO matches whole
+//! strings, and formats of dates have the letters of PostgreSQL, too. A string beside numbers in a CASE is a number, a day and an
+//! interval with hours are a timestamp, and a year has 31,557,600 seconds.
 //! Invariant: names stay. Casts that DataFusion adds are not touched, and it adds none to integers that would round. A day and a
 //! literal interval of whole days stay a day, which scans can compare.
 //! Not here: the functions (functions/); casts of and to strings (own_casts.rs); which type a literal has (decimals.rs).

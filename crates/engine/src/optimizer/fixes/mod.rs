@@ -43,7 +43,7 @@ pub fn query_planner() -> Arc<dyn QueryPlanner + Send + Sync> {
     Arc::new(read_once::SharedTablePlanner)
 }
 
-/// Of DELETE and UPDATE DataFusion hands the conditions to the table as they stand in the plan: no part of one may have
+/// Of DELETE and UPDATE DataFusion hands the conditions to the table as they stand in the plan. No part of one may have
 /// become a column of a projection below it.
 pub(super) fn but_for_changes(
     datafusion: &dyn OptimizerRule,

@@ -2,7 +2,7 @@
 //!
 //! In: a logical plan with windows; a physical plan as DataFusion's planner made it. Out: the same plan with a function of ours
 //! in place of DataFusion's `get_field`, which hands out whatever lies in memory under a NULL.
-//! Invariant: names and types stay, and so does DataFusion's function over a column that a Parquet file has as it is: there
+//! Invariant: names and types stay, and so does DataFusion's function over a column that a Parquet file has as it is. There
 //! nothing lies under NULL but NULL, and DataFusion reads only the field.
 //! Not here: maps and lists, in which DataFusion finds nothing under NULL.
 

@@ -1,13 +1,13 @@
 //! Strings that a Parquet scan hands out as codes of the file's dictionaries, and decimals that it hands out in 64 bits.
 //!
 //! In: a finished physical plan, the footers that planning has read. Out: the same plan in which scans below a group-by read
-//! string columns as dictionary arrays, where all that is done with them is to be a key of a direct or packed table or an
-//! argument of min, max, count, first_value and array_agg, or to be computed with alone (filters, function calls, parts of
-//! arguments), once per value; and decimals of up to 18 digits in 64 bits, where they are added up or computed with.
-//! Invariant: a column is read as codes only where all its chunks in all files are dictionary pages and nothing else; SQL
-//! types do not change: nothing sees the codes but the group-by and `PerValue`, nothing the 64 bits but the group-by and
-//! arithmetic.
-//! Not here: what the codes are used for (crate `grouse-groupby`, `keys/intern`, `keys/shared_dictionary`; expr/distinct_values), the decimals (decimal64.rs).
+//! string columns as dictionary arrays, and decimals of up to 18 digits in 64 bits. Such a string column is only a key of a
+//! direct or packed table, an argument of min, max, count, first_value and array_agg, or computed with alone, once per value.
+//! Such a decimal is only added up or computed with.
+//! Invariant: a column is read as codes only where all its chunks in all files are dictionary pages and nothing else. SQL types
+//! do not change: nothing sees the codes but the group-by and `PerValue`, nothing the 64 bits but the group-by and arithmetic.
+//! Not here: what the codes are used for (crate `grouse-groupby`, `keys/intern`, `keys/shared_dictionary`; expr/distinct_values),
+//! the decimals (decimal64.rs).
 //!
 //! As views the reader writes 16 bytes per row, and each is looked up again; as codes it writes 4 and each value is looked up
 //! once per chunk. Decoding chunks that have fallen back to plain pages as codes is slower than as views: 1.8x, measured.
@@ -56,7 +56,7 @@ use crate::scan::parquet::{known_footer, reading_as};
 /// Dictionary pages of more bytes (compressed) hold more values than the direct table takes.
 const DICTIONARY_BYTES_MAX: i64 = 32 << 10;
 
-/// Dictionaries of a column that have more bytes together are too large to be held as long as a query runs, and so are those that
+/// Dictionaries of a column that have more bytes together are too large to be held as long as a query runs. So are those that
 /// have more than this part of the memory limit: compressed, of which strings mostly are a half to a fifth.
 const FEW_BYTES_MAX: u64 = 16 << 20;
 const FEW_SHARE: u64 = 256;
@@ -535,8 +535,8 @@ fn computed(
     exprs.collect()
 }
 
-/// `expr` over columns of `schema` some of which have changed their form: what it computes of codes it computes once per
-/// value, what it takes no Decimal64 for has a cast.
+/// `expr` over columns of `schema` some of which have changed their form. What it computes of codes it computes once per
+/// value; what it takes no Decimal64 for has a cast.
 fn over(
     expr: Arc<dyn PhysicalExpr>,
     schema: &Schema,

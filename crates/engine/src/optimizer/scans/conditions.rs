@@ -3,8 +3,8 @@
 //! In: a filter directly above a Parquet scan, and the scan's own predicate. Out: the parts of their conjunction, written over
 //! columns of the files.
 //! Invariant: two conditions with one text are the same for each row of each version of a file. So a text has the types of
-//! columns and literals, and only operations whose value is a matter of their operands alone: no function (it may be volatile
-//! or a user's, and some depend on the session's time zone), no cast, no parameter, nothing that can fail and nothing that
+//! columns and literals, and only operations whose value is a matter of their operands alone. There is no function (it may be
+//! volatile or a user's, and some depend on the session's time zone), no cast and no parameter. Nothing can fail and nothing
 //! changes while a query runs.
 //! Not here: what is known of them (scan/condition_cache.rs).
 

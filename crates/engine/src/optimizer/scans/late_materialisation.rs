@@ -6,9 +6,9 @@
 //! Not here: reading so, which DataFusion does row group by row group (`pushdown_filters`).
 //!
 //! DataFusion's reader leaves pages out of which no row is wanted, and what it has read for the condition it keeps. That is
-//! worth it where hardly any row is left and long columns follow: 0.88 of the time for two strings after a LIKE of 0.08 %,
-//! 0.32 where the rows lie together. Where every tenth row is left all pages are read, and rows picked one by one: 1.1 to
-//! 1.3 of the time for `SearchPhrase <> ''`. Nothing in a footer says how frequent a value is; so only what is rare by its
+//! worth it where hardly any row is left and long columns follow. Two strings after a LIKE of 0.08 % take 0.88 of the time,
+//! and 0.32 where the rows lie together. Where every tenth row is left all pages are read, and rows picked one by one: 1.1 to
+//! 1.3 of the time for `SearchPhrase <> ''`. Nothing in a footer says how frequent a value is. So only what is rare by its
 //! form counts: a LIKE that asks for a word, equality in a column of very many values.
 
 use std::collections::HashSet;
@@ -32,8 +32,8 @@ const MANY_VALUES_BYTES: i64 = 64 << 10;
 const GROUP_BYTES_MAX: i64 = 64 << 20;
 /// Of what is read at least one part in so many has to be late.
 const LATE_SHARE: i64 = 3;
-/// What a worker keeps of a row group that was read for a condition, until its other columns are: as DataFusion does, but
-/// no more than one part in so many of the worker's memory, of which DataFusion's reader does not know.
+/// What a worker keeps of a row group that was read for a condition, until its other columns are. DataFusion does so,
+/// too; here it is no more than one part in so many of the worker's memory, of which DataFusion's reader does not know.
 const KEPT_BYTES_MAX: usize = 100 << 20;
 const KEPT_SHARE: usize = 8;
 

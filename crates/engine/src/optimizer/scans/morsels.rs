@@ -2,12 +2,12 @@
 //!
 //! In: a finished physical plan, the footers that planning has read. Out: the same plan in which the workers of a Parquet
 //! scan take large pieces first and small ones last.
-//! Invariant: every row that the predicate may want is in exactly one morsel; a scan whose order or partitioning means
+//! Invariant: every row that the predicate may want is in exactly one morsel. A scan whose order or partitioning means
 //! something, and one whose files are not known, stay as they are.
 //! Not here: handing out (DataFusion's scan: whichever stream is idle opens the next file of a common list), decoding.
 //!
 //! DataFusion gives each worker one range of bytes. Where the rows that a predicate leaves lie together, one worker then
-//! has them all; where there are 23 row groups for two workers, one waits while the other reads the last.
+//! has them all. Where there are 23 row groups for two workers, one waits while the other reads the last.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -303,8 +303,8 @@ fn columns_read(source: &ParquetSource) -> HashSet<&str> {
         .collect()
 }
 
-/// Whether the file says more about the values of a predicate's columns than what is known of it here: Bloom filters, or
-/// bounds of pages that were not read with the footer.
+/// Whether the file says more about the values of a predicate's columns than what is known of it here. That may be Bloom
+/// filters, or bounds of pages that were not read with the footer.
 fn says_more(footer: &ParquetMetaData, predicate: &Arc<dyn PhysicalExpr>) -> bool {
     let columns = collect_columns(predicate);
     let names: HashSet<&str> = columns.iter().map(|column| column.name()).collect();
@@ -432,7 +432,7 @@ pub(super) struct MorselFile {
     pub answer: Option<Answer>,
     /// What is not wanted because of it.
     pub skipped: Skipped,
-    /// True if a piece that is worth it ends where its row group does: of the rows of a piece that a scan itself leaves out
+    /// True if a piece that is worth it ends where its row group does. Of the rows of a piece that a scan itself leaves out
     /// nobody knows which they are.
     ends_with_groups: bool,
     /// How many of its rows cost as much as a piece does beside them.

@@ -3,8 +3,8 @@
 //! In: a file, the number of a piece.
 //! Out: the records that begin in the piece, as one block.
 //! Invariant: a line end inside quotes is never taken for the end of a record. Whether a piece begins inside quotes follows
-//! from all bytes before it: each worker says of its own piece what it makes of every place (a [`Lane`]), and the lanes
-//! before a piece, one after the other, lead from the file's beginning to it.
+//! from all bytes before it. Each worker says of its own piece what it makes of every place (a [`Lane`]). The lanes before
+//! a piece, one after the other, lead from the file's beginning to it.
 //! Not here: files that are read from their beginning (blocks.rs).
 //!
 //! Workers take pieces in the file's order, so the lanes before a piece are mostly there when it is opened, and no byte

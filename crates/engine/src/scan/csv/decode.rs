@@ -2,8 +2,8 @@
 //!
 //! In: a block, what the table's files are like, which columns are wanted.
 //! Out: batches, and what was left out of them.
-//! Invariant: a text that is no value of its column's type is an error with its line, column and the option that helps, or
-//! its record is left out where that was asked for; nothing becomes NULL by itself.
+//! Invariant: a text that is no value of its column's type is an error with its line, column and the option that helps.
+//! Its record is left out instead where that was asked for; nothing becomes NULL by itself.
 //! Not here: reading (source.rs), the types of columns (table.rs), what becomes of records that are left out (rejects.rs).
 
 use std::collections::HashMap;

@@ -139,7 +139,7 @@ fn grammar(kind: FileKind, options: &TextOptions, text: &str) -> GrammarFit {
 }
 
 /// The reading in which quotes are text, if by the other some field goes on behind its quotes and records have as many fields
-/// either way: who wrote the file put nothing in quotes.
+/// either way. Then who wrote the file put nothing in quotes.
 fn without_strays(best: GrammarFit, text: &str) -> GrammarFit {
     let bare = Grammar {
         quote: None,

@@ -3,7 +3,7 @@
 //! In: what the store gives for a file: a file of this machine, or a stream.
 //! Out: more bytes at the end of a buffer, as UTF-8, decompressed.
 //! Invariant: a file that is not the one which the query was planned for, or changes while it is read, is an error that
-//! names it; the end of a file is where it was then.
+//! names it. The end of a file is where it was then.
 //! Not here: records (blocks.rs).
 
 use std::fs::File;

@@ -1,7 +1,7 @@
 //! Records of one JSON file as batches.
 //!
 //! In: the file's bytes in pieces. Out: batches of some of its fields.
-//! Invariant: every record from the beginning of the piece to its end is in a batch or is an error with its line; what is
+//! Invariant: every record from the beginning of the piece to its end is in a batch or is an error with its line. What is
 //! cut off or not closed is an error.
 //! Not here: where bytes come from (chunks.rs), columns (columns.rs).
 
@@ -197,8 +197,8 @@ pub(super) fn layout_of(beginning: &[u8], is_lenient: bool) -> Layout {
     }
 }
 
-/// Whether the first line is an array and more follow: records that are arrays, unless they hold objects, which are records
-/// then, as several answers of one server are written one behind the other.
+/// Whether the first line is an array and more follow: records that are arrays. If they hold objects, these are records, as
+/// several answers of one server are written one behind the other.
 fn is_lines_of_arrays(text: &str) -> bool {
     let Some((first, rest)) = text.split_once('\n') else {
         return false;

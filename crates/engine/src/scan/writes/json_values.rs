@@ -1,8 +1,8 @@
 //! Values that JSON has no form for.
 //!
 //! In: an array that is written as JSON. Out: what writes its values instead of Arrow's, which writes NULL and bare digits.
-//! Invariant: what is written can be read back as the same value: `NaN`, `Infinity` and `-Infinity` as `read_json`, DuckDB and
-//! Python read them, bytes as casts of strings to BLOB do (blobs.rs), intervals as CAST writes them.
+//! Invariant: what is written can be read back as the same value. `NaN`, `Infinity` and `-Infinity` are as `read_json`, DuckDB
+//! and Python read them, bytes as casts of strings to BLOB do (blobs.rs), intervals as CAST writes them.
 //! Not here: lines and fields (text.rs).
 
 use datafusion::arrow::array::{

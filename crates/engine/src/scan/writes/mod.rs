@@ -2,7 +2,7 @@
 //!
 //! In: a plan that ends in one of DataFusion's sinks of files. Out: the same plan with a sink that gives files their names
 //! when the last row is written.
-//! Invariant: no sink of files is left in a plan that gives a file its name earlier; DataFusion's own end a file properly
+//! Invariant: no sink of files is left in a plan that gives a file its name earlier. DataFusion's own end a file properly
 //! when the query fails, which leaves a good file with a part of the rows.
 //! Not here: formats, which are DataFusion's; the text of COPY (sql/copy.rs).
 //!

@@ -1,8 +1,8 @@
 //! A file that gets its name only when it is whole.
 //!
 //! In: the path of a file that may exist. Out: a file without that name, to write to; on commit the old one is replaced.
-//! Invariant: the temporary name is new, random and in the same folder, and a link is never followed to it; the file keeps
-//! the mode and, where the system allows it, the owner of the one that it replaces; without a commit nothing is left.
+//! Invariant: the temporary name is new, random and in the same folder, and a link is never followed to it. The file keeps
+//! the mode and, where the system allows it, the owner of the one that it replaces. Without a commit nothing is left.
 //! Not here: who writes (stage.rs, the shell).
 
 use std::fs::{self, File, Metadata, Permissions};

@@ -1,8 +1,8 @@
 //! Rows by the values that name their folders.
 //!
 //! In: batches, the columns of PARTITION_BY. Out: for each combination of values its folder and its rows.
-//! Invariant: different values have different folders: NULL has the name that Hive gives it, an empty string none, and
-//! what a path could not hold or would take for something else is written as % and two digits.
+//! Invariant: different values have different folders. NULL has the name that Hive gives it, an empty string none.
+//! What a path could not hold or would take for something else is written as % and two digits.
 //! Not here: files (sink.rs).
 
 use std::collections::HashMap;

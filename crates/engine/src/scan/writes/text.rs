@@ -1,8 +1,8 @@
 //! Rows as CSV and JSON.
 //!
 //! In: batches, DataFusion's options of CSV. Out: lines.
-//! Invariant: NULL and an empty string are told apart: in CSV NULL is the text that stands for it, without quotes, and a
-//! string that is empty or looks like it has quotes; in JSON NULL is written and not left out. Nested values in CSV are JSON, with
+//! Invariant: NULL and an empty string are told apart. In CSV NULL is the text that stands for it, without quotes, and a string
+//! that is empty or looks like it has quotes. In JSON NULL is written and not left out. Nested values in CSV are JSON, with
 //! timestamps, times and intervals as SQL writes them.
 //! Not here: compression and files, which DataFusion's writers see to.
 

@@ -1,7 +1,7 @@
 //! A stage as the store that DataFusion's writers put files into.
 //!
 //! In: whole files and parts of files, in order. Out: bytes in the stage's files; objects held until the commit.
-//! Invariant: the system's own error reaches the stage before the writers see it; blocking calls run on blocking threads;
+//! Invariant: the system's own error reaches the stage before the writers see it. Blocking calls run on blocking threads;
 //! a stream gets its parts in the order in which they were put.
 //! Not here: names and their commit (stage.rs). Nothing can be read from this store.
 

@@ -1,7 +1,8 @@
 //! Clauses that DataFusion does not plan, as clauses that it does.
 //!
-//! In: a parsed statement. Out: the same question: FROM first as SELECT *, PREWHERE as WHERE, `WITH ROLLUP` and its kind
-//! as grouping sets, FETCH, TOP and percentages as LIMIT or as a window, named windows where they are used, `^` as power.
+//! In: a parsed statement. Out: the same question. FROM first is SELECT *, PREWHERE is WHERE, `WITH ROLLUP` and its kind
+//! are grouping sets, FETCH, TOP and percentages are LIMIT or a window. Named windows stand where they are used, `^` is
+//! power.
 //! Invariant: what is left of a clause here is what planned/ judges; nothing is dropped that changes an answer.
 //! Not here: tokens that the parser does not take (token_forms.rs); samples (samples.rs); conveniences of the select list.
 

@@ -1,9 +1,9 @@
 //! Named windows where they are used, as their definitions: `sum(x) OVER w … WINDOW w AS (…)`.
 //!
 //! In: a query. Out: the query with the definition in the place of each name, also in QUALIFY and ORDER BY, where
-//! DataFusion takes a named window for none; `OVER (w ORDER BY x)` is `w` with an order.
-//! Invariant: a name that no WINDOW defines stays, for planned/ to refuse.
-//! Frames that DataFusion does not take, or counts wrongly over, are in other forms here, too.
+//! DataFusion takes a named window for none. `OVER (w ORDER BY x)` is `w` with an order.
+//! Invariant: a name that no WINDOW defines stays, for planned/ to refuse. Frames that DataFusion does not take,
+//! or counts wrongly over, are in other forms here, too.
 //! Not here: what a window contains (planned/).
 
 use std::ops::ControlFlow;
@@ -111,7 +111,7 @@ fn write_empty_frame(frame: &mut WindowFrame) {
     }
 }
 
-/// A count over a frame from the first row on that ends before the current one: DataFusion counts NULL as long as such a frame is
+/// A count over a frame from the first row on that ends before the current one. DataFusion counts NULL as long as such a frame is
 /// empty, of one with two bounds 0. A bound of a RANGE has the type of its key; there the count is a sum.
 fn bounded_count(function: &mut Function) -> Option<Expr> {
     use WindowFrameBound::Preceding;

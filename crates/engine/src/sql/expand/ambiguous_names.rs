@@ -1,5 +1,5 @@
-//! Names that fit two tables or two columns of FROM, where DataFusion takes the first: `tbl.i` of `s1.tbl, s2.tbl`, and `x` in
-//! `SELECT a.x, count(*) FROM a, b GROUP BY x`.
+//! Names that fit two tables or two columns of FROM, where DataFusion takes the first. Such are `tbl.i` of `s1.tbl, s2.tbl`,
+//! and `x` in `SELECT a.x, count(*) FROM a, b GROUP BY x`.
 //!
 //! In: a SELECT or a query, the columns of its FROM. Out: an error where a name is of two.
 //! Invariant: an alias of the select list may be named; alone in ORDER BY, so may the only column of the result that is called so.

@@ -1,4 +1,4 @@
-//! Names in ORDER BY: alone a name is the column of the result, within an expression it is the column of FROM, as SQL has it:
+//! Names in ORDER BY: alone a name is the column of the result, within an expression it is the column of FROM, as SQL has it.
 //! `SELECT k, sum(x) AS x FROM t GROUP BY k ORDER BY sum(x)`, `SELECT -x AS x FROM t ORDER BY x + 0`.
 //!
 //! In: a query, the columns of its FROM. Out: where an alias hides a column that ORDER BY means, the query

@@ -1,10 +1,10 @@
 //! `(SELECT x + 1)`, a subquery without FROM, is `(x + 1)`.
 //!
 //! In: an expression while a statement is expanded, outer ones first. Out: the value in the place of the subquery.
-//! Invariant: the value is computed for the rows that CASE, COALESCE, AND and OR leave, as any other; DataFusion joins the results
-//! of a subquery for all rows. Columns have their names before (headers.rs).
-//! Not here: a literal, which would be a place in ORDER BY and GROUP BY; aggregates, windows, rows of lists and what differs from
-//! call to call, which are of the subquery.
+//! Invariant: the value is computed for the rows that CASE, COALESCE, AND and OR leave, as any other; DataFusion joins the
+//! results of a subquery for all rows. Columns have their names before (headers.rs).
+//! Not here: a literal, which would be a place in ORDER BY and GROUP BY. Aggregates, windows, rows of lists and what differs from
+//! call to call are of the subquery.
 
 use std::ops::ControlFlow;
 

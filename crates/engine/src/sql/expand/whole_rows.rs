@@ -1,8 +1,9 @@
 //! The name of a table as a value: `SELECT emp FROM emp` is the whole row, a struct.
 //!
 //! In: a SELECT, the columns of its FROM. Out: the SELECT with the columns of the table in place of its name.
-//! Invariant: a column of that name comes first; so does a parameter of a lambda. The name of a series or a list in FROM is its value.
-//! Not here: names of tables in HAVING and ORDER BY, where aliases of items stand; rows that an outer join may leave out,
+//! Invariant: a column of that name comes first; so does a parameter of a lambda. The name of a series or a list in FROM is its
+//! value.
+//! Not here: names of tables in HAVING and ORDER BY, where aliases of items stand. Nor rows that an outer join may leave out,
 //! which would be NULL and not a struct of NULLs.
 
 use std::collections::BTreeSet;

@@ -1,9 +1,9 @@
 //! Fields of structs behind the names of a table and a column: `r.s.v`.
 //!
-//! In: a statement as it was parsed. Out: `r.s.v` as the field v of `r.s`, where r is what a table is called in the statement;
-//! two tables of one name, one of them without its schema, are refused in one FROM.
-//! Invariant: a name in front of which a table's schema may stand is left alone.
-//! DataFusion takes r for a schema, and any table s for the one in it; it also takes `s1.t` for a table t of another schema.
+//! In: a statement as it was parsed. Out: `r.s.v` as the field v of `r.s`, where r is what a table is called in the statement.
+//! Two tables of one name, one of them without its schema, are refused in one FROM.
+//! Invariant: a name in front of which a table's schema may stand is left alone. DataFusion takes r for a schema, and any
+//! table s for the one in it; it also takes `s1.t` for a table t of another schema.
 //! Not here: names of fewer parts, which DataFusion looks up.
 
 use std::collections::HashSet;

@@ -1,8 +1,8 @@
 //! Expressions that mean something else to DataFusion than to people.
 //!
-//! In: a parsed statement. Out: the same statement, in which `count(DISTINCT *)` counts whole rows, where DataFusion counts a
-//! constant, `x = ANY (list)` calls a function that gives NULL where a NULL in the list leaves it open, and `x < ANY (list)` is
-//! what `x >= ALL (list)` is not.
+//! In: a parsed statement. Out: the same statement with three changes. `count(DISTINCT *)` counts whole rows, where DataFusion
+//! counts a constant. `x = ANY (list)` calls a function that gives NULL where a NULL in the list leaves it open. `x < ANY
+//! (list)` is what `x >= ALL (list)` is not.
 //! Invariant: expressions of other forms stay, and so do subqueries in ANY.
 //! Not here: the functions that are called (functions/).
 

@@ -1,7 +1,7 @@
 //! Common tables that hide one of the same name: `WITH x AS (…) SELECT … FROM (WITH x AS (…) SELECT * FROM x)`.
 //!
 //! In: a parsed statement. Out: the inner table under a name of its own, and its uses under that name AS the old one.
-//! Invariant: a table is seen by those behind it and by the query of its WITH; in its own query the name is the outer one's,
+//! Invariant: a table is seen by those behind it and by the query of its WITH. In its own query the name is the outer one's,
 //! unless the WITH is recursive. DataFusion takes the second for a mistake.
 //! Not here: two tables of one name in one WITH, which is one.
 

@@ -1,10 +1,10 @@
 //! VALUES inside an INSERT or a CREATE TABLE with columns, of which only the outermost rows are the table's, and behind IN, ANY and
 //! ALL.
 //!
-//! In: a parsed statement; when it is planned, tables of FROM. Out: the statement, in which each such VALUES is a table of FROM; such
-//! tables planned.
-//! Invariant: rows of VALUES have the types of their own values wherever they stand, but for those that are inserted as they
-//! are written: DataFusion gives all of them the types of the table's columns, so that 1.6 is 2 before it is doubled.
+//! In: a parsed statement; when it is planned, tables of FROM. Out: the statement, in which each such VALUES is a table of FROM;
+//! such tables planned.
+//! Invariant: rows of VALUES have the types of their own values wherever they stand, but for those that are inserted as they are
+//! written. DataFusion gives all of them the types of the table's columns, so that 1.6 is 2 before it is doubled.
 //! Not here: DEFAULT among the rows (default_values.rs).
 
 use std::ops::ControlFlow;

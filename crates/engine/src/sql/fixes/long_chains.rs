@@ -1,12 +1,13 @@
 //! Long chains of AND, OR, UNION, `+` and `||` as trees of little depth.
 //!
 //! In: a parsed statement, in which `a OR b OR c` nests one level for each operand. Out: the same statement with chains of
-//! more than `FLAT_MAX` operands in halves, and these in halves; of `+` and `||` from `LONG_MAX` on, since floats differ by it
-//! in their last digits; other chains stay, up to `DEEP_MAX` operands, or `QUERIES_MAX` of EXCEPT and INTERSECT.
+//! more than `FLAT_MAX` operands in halves, and these in halves. Chains of `+` and `||` are cut from `LONG_MAX` on, since
+//! floats differ by it in their last digits. Other chains stay, up to `DEEP_MAX` operands, or `QUERIES_MAX` of EXCEPT and
+//! INTERSECT.
 //! Invariant: operands keep their order, so that conditions are looked at and rows come as they are written. What brackets
-//! would change, dates with intervals and lists with items, stays.
-//! DataFusion clones, compares and evaluates expressions by recursion, and thousands of levels are more than a stack holds.
-//! What is refused is taken apart first: Rust drops it by recursion, too.
+//! would change, dates with intervals and lists with items, stays. DataFusion clones, compares and evaluates expressions by
+//! recursion, and thousands of levels are more than a stack holds. What is refused is taken apart first: Rust drops it by
+//! recursion, too.
 //! Not here: brackets and subqueries, whose nesting is bounded before (nesting.rs, the parser).
 
 use std::ops::ControlFlow;

@@ -1,8 +1,8 @@
-//! Rows of several values: `(a, b) < (c, d)`, `ROW(a, b) BETWEEN (c, d) AND (e, f)`, `(a, b) OVERLAPS (c, d)`, and with a
-//! subquery: `(a, b) IN (SELECT x, y …)`, `(a, b) < ALL (SELECT x, y …)`.
+//! Rows of several values: `(a, b) < (c, d)`, `ROW(a, b) BETWEEN (c, d) AND (e, f)`, `(a, b) OVERLAPS (c, d)`. Also with
+//! a subquery: `(a, b) IN (SELECT x, y …)`, `(a, b) < ALL (SELECT x, y …)`.
 //!
-//! In: a parsed statement. Out: the same statement with comparisons of single values, and subqueries of one column:
-//! `TRUE IN (SELECT a = x AND b = y …)`, which is NULL where SQL says so, `FALSE NOT IN` for ALL; where only true counts,
+//! In: a parsed statement. Out: the same statement with comparisons of single values, and subqueries of one column. `TRUE
+//! IN (SELECT a = x AND b = y …)` is NULL where SQL says so; for ALL it is `FALSE NOT IN`. Where only true counts, it is
 //! `EXISTS (SELECT … WHERE a = x AND b = y)`, which is planned as a join.
 //! Invariant: a subquery of one column stays: its values are structs.
 //! Not here: lists of rows, `(a, b) IN ((1, 2), (3, 4))`.

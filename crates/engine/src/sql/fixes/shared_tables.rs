@@ -1,7 +1,7 @@
 //! Common table expressions that are used more than once, or in each turn of a recursion, and may have other rows each time.
 //!
 //! In: a parsed statement. Out: the same statement, in which the query of such an expression is in a subquery of a name that
-//! the optimizer knows: its uses share the rows of one run.
+//! the optimizer knows. Its uses share the rows of one run.
 //! Invariant: other common table expressions stay as they are; DataFusion plans them once for each use.
 //! Not here: the sharing (optimizer/fixes/read_once).
 

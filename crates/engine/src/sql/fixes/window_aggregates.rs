@@ -1,8 +1,8 @@
 //! Forms of windows that DataFusion does not plan.
 //!
 //! In: a parsed statement. Out: the same statement, in which `array_agg(x ORDER BY y) OVER (PARTITION BY k)` is ordered by
-//! its window, over all rows of the partition, and integers are no places in that order; frames have `INTERVAL '1' DAY` for
-//! `INTERVAL 1 DAY`; and QUALIFY has a window function where only the list of columns has one.
+//! its window, over all rows of the partition. Integers are no places in that order. Frames have `INTERVAL '1' DAY` for
+//! `INTERVAL 1 DAY`, and QUALIFY has a window function where only the list of columns has one.
 //! Invariant: where the window has an order or a frame of its own the two orders would be different, which is an error.
 //! Not here: ORDER BY in aggregates of groups, which DataFusion plans.
 

@@ -1,11 +1,12 @@
 //! Names of the columns that a SELECT gives none: the item as it is written, `sum(x)`, and not as a plan has it, `sum(t.x)`.
 //!
-//! In: a statement as it was parsed. Out: each item of a select list under its text, with names of functions in small letters; a field
-//! of a struct under its own name, `s.x` as x; a subquery under the name of its column, as in PostgreSQL. What is there already
-//! gets a number.
-//! Invariant: columns and aliases keep their names; an item that may be several columns has no name here, and of a subquery within
-//! an expression only one whose place is a key of ORDER BY.
-//! Not here: lists in FROM and in PIVOT, which have names of their own; lists that are columns of a table, in unnest (inner_names.rs).
+//! In: a statement as it was parsed. Out: each item of a select list under its text, with names of functions in small letters. A
+//! field of a struct under its own name, `s.x` as x. A subquery under the name of its column, as in PostgreSQL. What is there
+//! already gets a number.
+//! Invariant: columns and aliases keep their names. An item that may be several columns has no name here, and of a subquery
+//! within an expression only one whose place is a key of ORDER BY.
+//! Not here: lists in FROM and in PIVOT, which have names of their own; lists that are columns of a table, in unnest
+//! (inner_names.rs).
 
 use std::collections::HashSet;
 use std::convert::Infallible;

@@ -1,7 +1,7 @@
 //! Casts and subqueries that show in names, for statements in which they tell columns apart.
 //!
-//! In: a statement in which two columns have one name. Out: the statement with each cast, each AT TIME ZONE and each subquery under
-//! its text as its name: `sum(x)` beside `sum(CAST(x AS DOUBLE))`; to DataFusion all subqueries have one name, too.
+//! In: a statement in which two columns have one name. Out: the statement with each cast, each AT TIME ZONE and each subquery
+//! under its text as its name: `sum(x)` beside `sum(CAST(x AS DOUBLE))`. To DataFusion all subqueries have one name, too.
 //! Invariant: equal casts have equal names, however they are written, so GROUP BY and SELECT still agree; values stay.
 //! Not here: names that are there twice for other reasons (repeated_names.rs).
 

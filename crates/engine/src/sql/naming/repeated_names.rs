@@ -1,8 +1,8 @@
 //! A name that a SELECT gives to two columns: `SELECT a, a`, `SELECT *, a`, `SELECT a, sum(b) AS a`.
 //!
 //! In: DataFusion's error that a name is there twice, and the parsed statement. Out: the statement with `_1` after the
-//! name of the later one, as DuckDB names the columns of a table that is made so, or the text of its cast, of which
-//! DataFusion takes no notice in names; DataFusion can be asked again.
+//! name of the later one, as DuckDB names the columns of a table that is made so. Or with the text of its cast, of
+//! which DataFusion takes no notice in names. DataFusion can be asked again.
 //! Invariant: a statement that DataFusion plans is never touched; the column that is named first keeps its name. Each
 //! renaming makes a name unique within its SELECT, so asking again comes to an end.
 //! Not here: names that differ by their table only, as of a join; DataFusion lets those be.

@@ -1,14 +1,13 @@
 //! Spelling: names that differ from those of tables and columns in nothing but case.
 //!
 //! In: a parsed statement, the columns of its tables; DataFusion's error about a column that it does not find.
-//! Out: the statement with that identifier spelled as the column is, in quotes, so that DataFusion can be asked again; with
-//! it, since planning costs milliseconds, all others that can mean nothing but a column in another case. Those are
+//! Out: the statement with that identifier spelled as the column is, in quotes, so that DataFusion can be asked again.
+//! Since planning costs milliseconds, all others come with it that can mean nothing but a column in another case. Those are
 //! respelled before DataFusion is asked where one has capitals.
 //! Invariant: an unquoted name that DataFusion resolves is never touched: exact names, aliases and quoted names keep their
-//! meaning. Each respelling uses up an unquoted identifier, so asking again comes to an end.
-//! Why DataFusion is asked for the others: it folds case and resolves names in one pass without a hook. Its errors know the
-//! place and the columns in scope, through aliases, subqueries and joins; to know them before would be to write its
-//! resolution twice.
+//! meaning. Each respelling uses up an unquoted identifier, so asking again comes to an end. Why DataFusion is asked for
+//! the others: it folds case and resolves names in one pass without a hook. Its errors know the place and the columns in
+//! scope, through aliases, subqueries and joins; to know them before would be to write its resolution twice.
 //! Not here: table names, which the catalog looks up (scan/schema.rs); fields of structs.
 
 use std::collections::HashMap;
@@ -75,8 +74,8 @@ fn collect(error: &DataFusionError, place: Option<Position>, unknown: &mut Vec<U
 }
 
 impl UnknownColumn {
-    /// How the column is spelled that is meant: one in scope, or else one of any table of the statement, because the
-    /// scope that DataFusion reports is the innermost one, and the column may be one of the query around it.
+    /// How the column is spelled that is meant: one in scope, or else one of any table of the statement. The scope
+    /// that DataFusion reports is the innermost one, and the column may be one of the query around it.
     fn spelling<'a>(&'a self, columns: &'a [String]) -> Option<&'a str> {
         let name = self.column.name.as_str();
         let guess = self.place.is_none();
@@ -126,9 +125,9 @@ pub(crate) fn has_capitals(statement: &mut Statement) -> bool {
     visit(statement, &mut Capitals).is_break()
 }
 
-/// Respells every unquoted identifier that only a column can answer to: a column of one spelling, in no table written as
-/// DataFusion folds it, and no other word or text of the statement (an alias, a field, a function) that folds to the same.
-/// False if there is none.
+/// Respells every unquoted identifier that only a column can answer to. That is a column of one spelling, in no table
+/// written as DataFusion folds it. No other word or text of the statement (an alias, a field, a function) folds to the
+/// same. False if there is none.
 pub(crate) fn respell_plain(statement: &mut Statement, columns: &[String]) -> bool {
     let mut mentions = Mentions::default();
     if visit(statement, &mut mentions).is_break() {
@@ -239,8 +238,8 @@ impl VisitorMut for PlainRespelling {
     }
 }
 
-/// Finds the identifier and respells it: the one at the place, or, where DataFusion names none (below `-x`, `NOT x` and
-/// `x || y`, in USING and in EXCLUDE), the first that is not quoted.
+/// Finds the identifier and respells it: the one at the place, or, where DataFusion names none, the first that is not
+/// quoted. It names none below `-x`, `NOT x` and `x || y`, in USING and in EXCLUDE.
 struct Respelling<'a> {
     place: Option<Position>,
     /// In lower case.

@@ -1,6 +1,6 @@
 //! `JOIN … USING (k)` and NATURAL joins, written as joins with ON.
 //!
-//! In: a parsed statement, and the columns of what its joins join. Out: the statement without USING and NATURAL: `k` is the
+//! In: a parsed statement, and the columns of what its joins join. Out: the statement without USING and NATURAL. `k` is the
 //! column of the side whose rows are all kept, `coalesce` of both for FULL joins, and `*` has it once, where the left side has
 //! it.
 //! Invariant: `a.k` and `b.k` stay what they are. A statement stays as it is where the columns of a side are not known; then

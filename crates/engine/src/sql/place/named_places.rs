@@ -1,9 +1,9 @@
 //! Where in a statement stands what an error names: a call, a literal, an operator, a clause, a type.
 //!
 //! In: an error without a place, the tokens of the statement. Out: the token that it is about.
-//! Invariant: of several that it may be about, none; while a statement is planned, the first of those that the message has in quotes.
-//! A message of a run has values of rows in quotes, which may stand in the text by chance: a literal counts there as what a call or
-//! a cast takes.
+//! Invariant: of several that it may be about, none; while a statement is planned, the first of those that the message has in
+//! quotes. A message of a run has values of rows in quotes, which may stand in the text by chance. A literal counts there as what
+//! a call or a cast takes.
 //! Not here: names without a match and syntax (place.rs).
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};

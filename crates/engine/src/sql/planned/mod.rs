@@ -2,8 +2,8 @@
 //!
 //! In: a parsed statement as it goes to DataFusion, its text, the functions of the session.
 //! Out: nothing, or the first clause that nobody would plan.
-//! Invariant: what is planned is listed here, by destructuring each structure of the parser field by field, never with `..`:
-//! a field that a new version of the parser has does not compile until someone has decided. Of enumerations the planned
+//! Invariant: what is planned is listed here, by destructuring each structure of the parser field by field, never with `..`.
+//! A field that a new version of the parser has does not compile until someone has decided. Of enumerations the planned
 //! variants are listed; all others are refused.
 //! Not here: clauses that have another form (clauses/); names and types, which DataFusion judges.
 

@@ -1,11 +1,10 @@
 //! Statements that stand where a query does: `PIVOT t ON c`, `UNPIVOT t ON a, b`, `SUMMARIZE t`, `DESCRIBE t`, `SHOW TABLES`,
-//! `PRAGMA table_info('t')`; queries in brackets that begin with FROM.
+//! `PRAGMA table_info('t')`. Also queries in brackets that begin with FROM.
 //!
-//! In: tokens. Out: `SELECT * FROM "pivot of"((SELECT * FROM t), (SELECT "list of", c), …)` and the like; `(SELECT a FROM t)` for
+//! In: tokens. Out: `SELECT * FROM "pivot of"((SELECT * FROM t), (SELECT "list of", c), …)` and the like. `(SELECT a FROM t)` for
 //! `(FROM t SELECT a)`, which the parser reads in FROM alone.
 //! Invariant: such a word is a statement only where a query may begin, so that columns and tables may have its name.
-//! Not here: what the calls mean (pivot.rs, unpivot.rs, summarize.rs, describe.rs); PIVOT behind a table, which the parser
-//! reads.
+//! Not here: what the calls mean (pivot.rs, unpivot.rs, summarize.rs, describe.rs); PIVOT behind a table, which the parser reads.
 
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 

@@ -1,8 +1,9 @@
 //! Tokens that the parser does not take, as tokens that it does.
 //!
-//! In: the text of a statement. Out: its tokens, each at its place in the text: numbers of base 10 without underscores,
-//! `STRUCT(a INT)` as `STRUCT<a INT>`, `GROUP BY DISTINCT` with a marker that clauses/ reads, EXCLUDE of a window with one among
-//! its partitions, samples in one form behind the table they are of, `SELECT *` for a FROM that comes first and has a WHERE.
+//! In: the text of a statement. Out: its tokens, each at its place in the text. Numbers of base 10 without underscores,
+//! `STRUCT(a INT)` as `STRUCT<a INT>`, `GROUP BY DISTINCT` with a marker that clauses/ reads. EXCLUDE of a window with a marker
+//! among its partitions, samples in one form behind the table they are of. `SELECT *` for a FROM that comes first and has a
+//! WHERE.
 //! Invariant: a text without these forms keeps its tokens.
 //! Not here: samples (token_forms/samples.rs); conveniences (tokens.rs).
 

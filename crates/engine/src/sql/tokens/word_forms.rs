@@ -1,9 +1,9 @@
 //! Words that say nothing here, or say it otherwise: `TABLE t`, `TRUNCATE t`, `AS MATERIALIZED (…)`, `LIMIT 1 WITH TIES`,
-//! `LATERAL unnest(l)`, `SUMMARIZE TABLE t`, `INTERVAL (3) DAY`, `WITH NO DATA`, `= ANY ((SELECT …) UNION (SELECT …))`.
+//! `LATERAL unnest(l)`, `SUMMARIZE TABLE t`. And `INTERVAL (3) DAY`, `WITH NO DATA`, `= ANY ((SELECT …) UNION (SELECT
+//! …))`.
 //!
 //! In: tokens. Out: `SELECT * FROM t`, `DELETE FROM t`, `AS (…)`, `FETCH FIRST 1 ROWS WITH TIES`, `unnest(l)`,
-//! `SUMMARIZE t`,
-//! `INTERVAL 3 DAY`, `SELECT * FROM (…) LIMIT 0`, `= ANY (SELECT * FROM (…))`.
+//! `SUMMARIZE t`. And `INTERVAL 3 DAY`, `SELECT * FROM (…) LIMIT 0`, `= ANY (SELECT * FROM (…))`.
 //! Invariant: a word that is a name stays.
 //! Not here: forms that need a call to stand for them (query_forms.rs, table_forms.rs).
 

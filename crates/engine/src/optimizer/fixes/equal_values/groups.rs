@@ -1,7 +1,7 @@
 //! Groupings by intervals: those of one length are one group.
 //!
 //! In: an aggregation. Out: one by the canonical forms of its interval keys, under a projection that shows for each group one
-//! of the intervals that it has; with grouping sets the canonical form.
+//! of the intervals that it has. With grouping sets it shows the canonical form.
 //! Invariant: names and order of the columns stay.
 //! Not here: keys of floats, and of lists and structs, which our operator makes canonical itself.
 

@@ -1,11 +1,12 @@
 //! Integer arithmetic that fails on overflow, where DataFusion's wraps.
 //!
-//! In: a physical expression and the schema of its input. Out: the same expression in which `+`, `-`, `*` and the negation
-//! of integers are checked.
-//! Invariant: types stay, and so does what cannot overflow: a checked kernel has a branch per row, a wrapping one has none.
-//! What can overflow follows from types and literals: `CAST(small AS BIGINT) + 1` cannot.
-//! Not here: decimals (within_digits.rs); divisions, which DataFusion checks itself; floats; dates, times and intervals, which are
-//! DataFusion's; the negation of a column with metadata; where in a plan expressions are (plan_expressions.rs, constants.rs).
+//! In: a physical expression and the schema of its input. Out: the same expression in which `+`, `-`, `*` and the negation of
+//! integers are checked.
+//! Invariant: types stay, and so does what cannot overflow: a checked kernel has a branch per row, a wrapping one has none. What
+//! can overflow follows from types and literals: `CAST(small AS BIGINT) + 1` cannot.
+//! Not here: decimals (within_digits.rs); divisions, which DataFusion checks itself; floats; dates, times and intervals, which
+//! are DataFusion's. Nor the negation of a column with metadata, and where in a plan expressions are (plan_expressions.rs,
+//! constants.rs).
 
 use std::sync::Arc;
 

@@ -1,8 +1,9 @@
 //! Conditions of outer joins that can fail, computed for the rows that the other conditions leave.
 //!
-//! In: a join on its way through DataFusion's `extract_equijoin_predicate`; a nested loop join of a physical plan, whose condition
-//! is guarded (short_circuit.rs). Out: the join, in which a key that can fail is a CASE of the conditions of its side: no row
-//! matches where one of them does not hold; the physical one with a condition that DataFusion computes no part of below the join.
+//! In: a join on its way through DataFusion's `extract_equijoin_predicate`; a nested loop join of a physical plan, whose
+//! condition is guarded (short_circuit.rs). Out: the join, in which a key that can fail is a CASE of the conditions of its side:
+//! no row matches where one of them does not hold. The physical one has a condition that DataFusion computes no part of below the
+//! join.
 //! Invariant: the join's rows are the same.
 //! Not here: inner joins, whose conditions are filters (held_filters.rs).
 

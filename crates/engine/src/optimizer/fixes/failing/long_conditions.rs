@@ -1,8 +1,8 @@
 //! Conditions of hundreds of operands.
 //!
 //! In: a logical plan, optimized. Out: the same plan, in which a filter of so many operands asks whether all of it IS TRUE.
-//! Invariant: the same rows pass. DataFusion estimates what passes a filter by intervals, for which it compares each part of
-//! the condition with each: 4,000 operands took it six seconds, 10,000 more than half a minute. It has no intervals for IS TRUE.
+//! Invariant: the same rows pass. DataFusion estimates what passes a filter by intervals, for which it compares each part of the
+//! condition with each. 4,000 operands took it six seconds, 10,000 more than half a minute. It has no intervals for IS TRUE.
 //! Not here: conditions of joins.
 
 use datafusion::common::Result;

@@ -1,9 +1,10 @@
 //! AND and OR that compute a condition for the rows that need it.
 //!
 //! In: a physical plan before predicates are pushed. Out: the same plan, in which a condition that can fail is computed for
-//! rows alone that the others have not decided: in filters in a node of its own above theirs, elsewhere in AND and OR.
-//! Invariant: values are SQL's; conditions that cannot fail come first, others in the order of the query. A filter that
-//! can fail says that it is volatile, so that nothing moves it below a join or merges it with what comes before it.
+//! rows alone that the others have not decided. Filters have a node of its own above theirs for it; elsewhere it stands in
+//! AND and OR.
+//! Invariant: values are SQL's; conditions that cannot fail come first, others in the order of the query. A filter that can
+//! fail says that it is volatile, so that nothing moves it below a join or merges it with what comes before it.
 //! Not here: which expressions can fail (fallible.rs); the logical plan (held_filters.rs).
 
 use std::fmt;
@@ -96,7 +97,7 @@ fn apart(node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>
     Ok(Some(Arc::new(builder.build()?)))
 }
 
-/// Whether a condition reads a column that an expression which can fail makes below: that is in its place when the condition
+/// Whether a condition reads a column that an expression which can fail makes below. That is in its place when the condition
 /// comes below it, and rows that a filter there leaves out would be computed with the others.
 fn reads_fallible(condition: &Arc<dyn PhysicalExpr>, input: &Arc<dyn ExecutionPlan>) -> bool {
     let columns = collect_columns(condition);

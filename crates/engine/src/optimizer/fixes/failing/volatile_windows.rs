@@ -1,8 +1,8 @@
 //! What window functions read and is another value each time, or has AND and OR of conditions that can fail, becomes a column below.
 //!
-//! In: a logical plan. Out: the same plan, in which such arguments, keys and FILTER of window functions are columns of a projection:
-//! DataFusion evaluates a key once to sort by it and once more to find where partitions begin, and fails where no column is left
-//! that it could sort; a projection computes conditions for the rows that need them (short_circuit.rs).
+//! In: a logical plan. Out: the same plan, in which such arguments, keys and FILTER of window functions are columns of a
+//! projection. A projection computes conditions for the rows that need them (short_circuit.rs). DataFusion evaluates a key once
+//! to sort by it and once more to find where partitions begin. It fails where no column is left that it could sort.
 //! Invariant: equal expressions of one node are one column, since its functions share their keys.
 //! Not here: keys of ORDER BY, which are evaluated once.
 

@@ -5,8 +5,8 @@
 //! Invariant: names and order of the columns stay. FILTER is that of the query.
 //!
 //! - `median` and `avg` of days: of their microseconds; `percentile_disc`: an element of `array_agg(x ORDER BY x)`;
-//! - `string_agg(DISTINCT i, ',' ORDER BY i)` of no text: the text of `array_agg(DISTINCT i ORDER BY i)`; so too several
-//!   `string_agg` in different orders; `array_agg(DISTINCT l ORDER BY l)` of lists and structs: `list_sort(array_agg(DISTINCT l))`;
+//! - `string_agg(DISTINCT i, ',' ORDER BY i)` of no text: the text of `array_agg(DISTINCT i ORDER BY i)`. So several in different orders;
+//! - `array_agg(DISTINCT l ORDER BY l)` of lists and structs: `list_sort(array_agg(DISTINCT l))`;
 //! - `regr_r2`: of `regr_sxx`, `regr_syy` and `regr_sxy`, 1 where y is constant and x is not;
 //! - `grouping` of more than 31 columns: of two, as BIGINT; `sum` and `avg` of narrow decimals: of wide ones;
 //! - `count(DISTINCT *)`: `count(DISTINCT (all, columns))`;

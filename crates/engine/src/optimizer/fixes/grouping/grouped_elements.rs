@@ -1,7 +1,8 @@
 //! Elements of ROLLUP, CUBE and GROUPING SETS that are more than columns are computed below the grouping.
 //!
-//! In: a plan before all other rules. Out: the same plan, in which such elements, and what `grouping()` takes of them, are columns
-//! of a projection: rules that fix expressions leave grouping sets as they are, and so would leave their elements unfixed.
+//! In: a plan before all other rules. Out: the same plan, in which such elements, and what `grouping()` takes of them, are
+//! columns of a projection. Rules that fix expressions leave grouping sets as they are, and so would leave their elements
+//! unfixed.
 //! Invariant: names and order of the columns stay.
 //! Not here: keys without grouping sets.
 

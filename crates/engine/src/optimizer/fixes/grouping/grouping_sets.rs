@@ -3,7 +3,7 @@
 //! In: a physical plan. Out: the same plan with a [`ForgetEquivalencesExec`] on each aggregation over grouping sets
 //! that is left to DataFusion.
 //! Invariant: columns that are equal, constant, unique or ordered below GROUPING SETS need not be so above: a set
-//! without the column makes it NULL. DataFusion carries all four through, and then an ORDER BY over CUBE after an
+//! without the column makes it NULL. DataFusion carries all four through. Then an ORDER BY over CUBE after an
 //! equi-join loses the second of the two join keys, one after `WHERE a = 1` loses `a`.
 //! Not here: our own operator, whose properties claim nothing for grouping sets.
 

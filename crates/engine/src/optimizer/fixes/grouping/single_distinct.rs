@@ -1,10 +1,10 @@
 //! DataFusion's two-step plan for one DISTINCT argument: held back where there are other aggregates, offered what it overlooks.
 //!
 //! In: a plan on its way through DataFusion's `single_distinct_aggregation_to_group_by`. Out: what that rule makes of
-//! it, the plan unchanged, or the plan with the names of its aggregates moved to a projection: a `count(DISTINCT x)`
+//! it, the plan unchanged, or the plan with the names of its aggregates moved to a projection. A `count(DISTINCT x)`
 //! that a rewrite put in the place of `uniq_exact(x)` carries that name, and DataFusion looks for bare aggregates.
-//! Invariant: an integer, decimal or duration sum is finished once. The two-step plan of
-//! `sum(x), count(DISTINCT y)` sums x per y first: a sum per y may not fit its type where the whole sum does.
+//! Invariant: an integer, decimal or duration sum is finished once. The two-step plan of `sum(x), count(DISTINCT y)`
+//! sums x per y first: a sum per y may not fit its type where the whole sum does.
 //! Not here: DISTINCT beside other aggregates in our operator, which keeps their states per key and not per pair of key
 //! and y (exec/distinct_groupings.rs).
 

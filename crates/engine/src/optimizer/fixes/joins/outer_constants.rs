@@ -1,9 +1,9 @@
 //! A column that is constant below an outer join is not constant above it.
 //!
-//! In: a physical plan, before anything reads what DataFusion claims about it. Out: the same plan; the side of an outer join
+//! In: a physical plan, before anything reads what DataFusion claims about it. Out: the same plan. The side of an outer join
 //! that NULLs may fill has a node that hands on its rows and its order, but not which of its columns are constant.
-//! Invariant: a plan without such a constant stays.
-//! DataFusion carries constants through any join: `ORDER BY m, s` over a LEFT JOIN with `(SELECT b, true AS m …)` loses `m`.
+//! Invariant: a plan without such a constant stays. DataFusion carries constants through any join: `ORDER BY m, s` over a
+//! LEFT JOIN with `(SELECT b, true AS m …)` loses `m`.
 //! Not here: grouping sets, which do the same to their keys (grouping_sets.rs).
 
 use std::sync::Arc;

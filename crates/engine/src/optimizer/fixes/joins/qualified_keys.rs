@@ -2,8 +2,8 @@
 //!
 //! In: a logical plan. Out: the same plan, in which each column of a join's keys has the relation that its side gives it.
 //! Invariant: a column is the same one as before. DataFusion takes parts of structs out of a key as columns without a
-//! relation, pushes them below an alias, which gives them one, and then looks for the name that the key had before.
-//! It also puts a key beside the columns of its side; a cast of ours has the name of what it casts.
+//! relation and pushes them below an alias, which gives them one. Then it looks for the name that the key had before. It
+//! also puts a key beside the columns of its side; a cast of ours has the name of what it casts.
 //! Not here: conditions of a join that are no keys, which it plans by place.
 
 use datafusion::common::tree_node::Transformed;

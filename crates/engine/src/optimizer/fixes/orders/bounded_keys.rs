@@ -1,8 +1,8 @@
-//! Keys of sorts and windows that compare results of functions: DataFusion takes the bounds of such a result for those of NULL, does
-//! not compare them with bounds of another type, and then does not know that its own sort is the one that it asks for.
+//! Keys of sorts and windows that compare results of functions. DataFusion takes the bounds of such a result for those of NULL
+//! and does not compare them with bounds of another type. Then it does not know that its own sort is the one that it asks for.
 //!
-//! In: a logical plan. Out: the same plan, in which operands of comparisons, AND, OR and NOT in such keys are `bounded`, which says
-//! of a value that it may be any of its type.
+//! In: a logical plan. Out: the same plan, in which such keys have `bounded` around operands of comparisons, AND, OR and NOT.
+//! It says of a value that it may be any of its type.
 //! Invariant: values and names stay.
 //! Not here: which plans need an order.
 

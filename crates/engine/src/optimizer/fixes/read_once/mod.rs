@@ -81,8 +81,8 @@ fn has_outer_columns(plan: &LogicalPlan) -> Result<bool> {
     Ok(found)
 }
 
-/// The part in a node whose copies share its rows; the part itself where it has the same rows each time, or where it depends
-/// on the turns of a recursion.
+/// The part in a node whose copies share its rows. It is the part itself where it has the same rows each time, or where it
+/// depends on the turns of a recursion.
 pub(super) fn shared(plan: LogicalPlan) -> Result<Option<LogicalPlan>> {
     if is_of_recursion(&plan)? {
         return Ok(None);

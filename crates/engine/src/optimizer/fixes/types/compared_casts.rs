@@ -2,8 +2,8 @@
 //!
 //! In: a plan on its way through DataFusion's `simplify_expressions`. Out: the same plan; in what is compared, casts between
 //! numbers that lose digits or have no room for some values are calls of a function that casts.
-//! Invariant: names and types stay, and so does a cast that keeps each value, which DataFusion moves to the literal: `v::INT = 2`
-//! over 1.50 is true, and `v = 2` is not; `v::TINYINT > 5` over 300 is an error, and `v > 5` is true.
+//! Invariant: names and types stay, and so does a cast that keeps each value, which DataFusion moves to the literal. `v::INT = 2`
+//! over 1.50 is true, and `v = 2` is not. `v::TINYINT > 5` over 300 is an error, and `v > 5` is true.
 //! Not here: casts from floats and of dates and times, which DataFusion does not move where they lose something.
 
 use std::hash::Hash;

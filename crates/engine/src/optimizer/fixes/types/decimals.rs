@@ -1,10 +1,10 @@
 //! Decimals beside literals with a decimal point, and beside doubles.
 //!
 //! In: operands that are to have one type. Out: beside a DECIMAL, literals are the decimals that they are written as, also
-//! in sums, differences, products and remainders; where one operand is a double, the decimals are compared as doubles.
-//! Invariant: no digit is lost: a literal that no decimal holds stays a double.
-//! DataFusion calls each such literal a double and compares it as DECIMAL(30, 15): `price = 94861.47` finds nothing,
-//! because the double nearest to 94861.47 has more digits than that, and `price < 1e20` is an error.
+//! in sums, differences, products and remainders. Where one operand is a double, the decimals are compared as doubles.
+//! Invariant: no digit is lost: a literal that no decimal holds stays a double. DataFusion calls each such literal a
+//! double and compares it as DECIMAL(30, 15). Then `price = 94861.47` finds nothing, because the double nearest to
+//! 94861.47 has more digits than that, and `price < 1e20` is an error.
 //! Not here: results of arithmetic, where a literal is a double, as the division that often follows expects.
 
 use datafusion::arrow::datatypes::{DataType, i256};

@@ -1,11 +1,11 @@
 //! Aggregates and windows that keep values of a dictionary with small keys get the values instead.
 //!
-//! In: a plan before DataFusion's type coercion. Out: the same plan; an argument of `first_value` and its kin whose
-//! dictionary has keys of 8 or 16 bits is cast to the type of the values, which is then the type of the result. So are all
+//! In: a plan before DataFusion's type coercion. Out: the same plan. An argument of `first_value` and its kin whose
+//! dictionary has keys of 8 or 16 bits is cast to the type of the values. That is then the type of the result. So are all
 //! arguments of a window, and an ORDER BY of the argument itself.
-//! Invariant: the names of columns stay.
-//! DataFusion collects the groups' values of one batch in one dictionary of the same kind: with keys of 8 bits it has room
-//! for the values of 128 groups and is an error beyond; a window gathers those of all rows.
+//! Invariant: the names of columns stay. DataFusion collects the groups' values of one batch in one dictionary of the same
+//! kind. With keys of 8 bits it has room for the values of 128 groups and is an error beyond. A window gathers those of
+//! all rows.
 //! Not here: dictionaries with wider keys, which a batch never fills.
 
 use datafusion::arrow::datatypes::DataType;

@@ -2,8 +2,8 @@
 //!
 //! In: a plan after type coercion. Out: the same plan, in which columns of outer queries have the types that these have now, and
 //! what a subquery compares them with is brought to them.
-//! Invariant: names stay. DataFusion gives a UNION of an INTEGER and a DOUBLE its type only with type coercion: a subquery compared
-//! an INTEGER with what had become a DOUBLE, and a join of two types ended in an internal error.
+//! Invariant: names stay. DataFusion gives a UNION of an INTEGER and a DOUBLE its type only with type coercion. A subquery
+//! compared an INTEGER with what had become a DOUBLE, and a join of two types ended in an internal error.
 //! Not here: subqueries as joins (unnested/).
 
 use std::sync::Arc;

@@ -1,9 +1,9 @@
 //! Casts and quotients that SQL means in another way than DataFusion, also those that DataFusion's type coercion adds.
 //!
-//! In: a plan whose types are known. Out: the same plan, in which strings become dates, timestamps, intervals, bytes and lists, and
-//! timestamps, intervals, bytes, lists and structs become strings, by functions of ours; parts of lists and structs are cast as they are
-//! alone, and `array_to_string` writes them so; quotients of decimals are rounded, long decimals become the nearest double;
-//! timestamps with a zone go by its clock; codes are cast by the values that rows have.
+//! In: a plan whose types are known. Out: the same plan, with functions of ours in the place of casts. Strings become dates,
+//! timestamps, intervals, bytes and lists; timestamps, intervals, bytes, lists and structs become strings. Parts of lists and
+//! structs are cast as they are alone, and `array_to_string` writes them so. Quotients of decimals are rounded, long decimals
+//! become the nearest double, timestamps with a zone go by its clock, codes are cast by the values that rows have.
 //! Invariant: names stay.
 //! Not here: the functions (functions/); numbers that are rounded (meanings.rs), because type coercion never rounds.
 

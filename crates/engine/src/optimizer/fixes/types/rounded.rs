@@ -1,11 +1,11 @@
 //! `round(decimal, places)` has one type from the first rule to the last.
 //!
-//! In: a call, before anything beside it is brought to its type. Out: the same call; a literal for the places is an INT, as
+//! In: a call, before anything beside it is brought to its type. Out: the same call. A literal for the places is an INT, as
 //! DataFusion would cast it; for other places it is a `round` whose type does not ask what they are.
-//! Invariant: the type is the one that the call has in the plan of the statement.
-//! DataFusion's type follows places that are a literal. Its type coercion casts the literal, so that it is none, and folds
-//! the cast later: DECIMAL(10, 1), then DECIMAL(11, 2), then DECIMAL(10, 1), while what stands beside the call was brought to
-//! the second. `1 + 0` and columns of an inner query become literals in the same way.
+//! Invariant: the type is the one that the call has in the plan of the statement. DataFusion's type follows places that are a
+//! literal. Its type coercion casts the literal, so that it is none, and folds the cast later. So it is DECIMAL(10, 1), then
+//! DECIMAL(11, 2), then DECIMAL(10, 1), while what stands beside the call was brought to the second. `1 + 0` and columns of
+//! an inner query become literals in the same way.
 //! Not here: `round` of other types, `trunc`, `ceil` and `floor`, whose types do not ask for literals.
 
 use std::sync::Arc;

@@ -2,9 +2,9 @@
 //! looks at these types.
 //!
 //! In: a plan as it was planned. Out: the same plan with the casts that DataFusion's type coercion would add later.
-//! Invariant: names stay; a plan whose branches have one type is not touched.
-//! DataFusion's planner takes the type of a CASE from its first branch and that of a UNION from its first input: a cast to it was
-//! no cast, did not round, and rows of another type were stored in a table.
+//! Invariant: names stay; a plan whose branches have one type is not touched. DataFusion's planner takes the type of a CASE from
+//! its first branch and that of a UNION from its first input. So a cast to it was no cast, did not round, and rows of another
+//! type were stored in a table.
 //! Not here: which type branches have in common (compared.rs, meanings.rs, DataFusion's rule).
 
 use std::sync::Arc;

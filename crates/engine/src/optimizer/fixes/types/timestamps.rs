@@ -1,8 +1,8 @@
 //! Timestamps beside others: with and without a zone, and those that nanoseconds do not reach, before 1677 and after 2262.
 //!
-//! In: operands that are to have one type. Out: all have a zone if one has; beside such a timestamp, or a string of that kind, timestamps in nanoseconds are
-//! compared as microseconds; so are days beside literals and coarser columns, and results beside a far day that is written. Beside a
-//! column of nanoseconds a far day is the last of them.
+//! In: operands that are to have one type. Out: all have a zone if one has. Beside such a timestamp, or a string of that kind,
+//! timestamps in nanoseconds are compared as microseconds. So are days beside literals and coarser columns, and results beside a
+//! far day that is written. Beside a column of nanoseconds a far day is the last of them.
 //! Invariant: a comparison loses nothing by that, because no nanosecond is as far.
 //! Not here: literals (sql/fixes/far_timestamps.rs); timestamps within the range, which stay in nanoseconds.
 

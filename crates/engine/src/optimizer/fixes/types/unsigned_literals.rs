@@ -2,9 +2,9 @@
 //!
 //! In: an arithmetic operator and its operands, while DataFusion plans an expression. Out: the same, a literal from 0 on cast
 //! to UInt64 where the other operand is one and no literal itself.
-//! Invariant: the name of the expression stays, because DataFusion names a cast as what it casts.
-//! DataFusion calls every integer literal signed, and for UInt64 beside a signed integer it knows no type but Decimal128: a key
-//! `number % 10000` of 16 bytes that hashes and divides slowly, and a result that no client expects.
+//! Invariant: the name of the expression stays, because DataFusion names a cast as what it casts. DataFusion calls every
+//! integer literal signed, and for UInt64 beside a signed integer it knows no type but Decimal128. So `number % 10000` is a key
+//! of 16 bytes that hashes and divides slowly, and a result that no client expects.
 //! Not here: comparisons, from which DataFusion takes such casts away again; negative literals, whose results are decimals.
 
 use datafusion::arrow::datatypes::DataType;

@@ -2,10 +2,10 @@
 //!
 //! In: a plan that refers to columns of a query around it, and the domain: the values that these columns have there.
 //! Out: a plan without these references, whose rows carry the values that they belong to in columns of their own.
-//! Invariant: the rows with one set of values are those that the plan has for it, as many times; an aggregation without
-//! keys has its row for values without rows, too.
-//! The method is that of T. Neumann and A. Kemper, "Unnesting Arbitrary Queries" (2015): the domain is joined to the plan
-//! below its references, and each operator above keeps the values apart.
+//! Invariant: the rows with one set of values are those that the plan has for it, as many times. An aggregation without
+//! keys has its row for values without rows, too. The method is that of T. Neumann and A. Kemper, "Unnesting Arbitrary
+//! Queries" (2015): the domain is joined to the plan below its references, and each operator above keeps the values
+//! apart.
 //! Not here: the values of the domain (domain.rs), which subqueries go this way, and the join with the query around them
 //! (mod.rs, joined.rs).
 

@@ -1,10 +1,10 @@
 //! Subqueries as joins, where DataFusion's own rules go wrong or give up.
 //!
 //! In: a plan with subqueries. Out: the plan with joins in the place of those that DataFusion's rules do not get right.
-//! Invariant: a subquery means what it would if it were run for each row: an aggregation without keys has its row over
-//! nothing, IN and NOT IN are NULL where SQL says so, LIMIT counts the rows of one run.
-//! DataFusion keeps what its rules are right about: a subquery without outer columns, and one whose outer columns are in
-//! WHERE alone, without aggregation in between; those rules read the outer rows once (see `is_simple`).
+//! Invariant: a subquery means what it would if it were run for each row. An aggregation without keys has its row over
+//! nothing, IN and NOT IN are NULL where SQL says so, LIMIT counts the rows of one run. DataFusion keeps what its rules
+//! are right about: a subquery without outer columns, and one whose outer columns are in WHERE alone, without
+//! aggregation in between. Those rules read the outer rows once (see `is_simple`).
 //! Not here: subqueries in FROM that refer to nothing outside; those are plans like any other.
 
 mod dependent;

@@ -1,7 +1,7 @@
 //! Subqueries that would mean something else as joins.
 //!
-//! In: a plan with subqueries. Out: an error, where SQL has a subquery's aggregate over the rows of the query around it, since
-//! all its columns are of that query, and where a subquery that refers to outer rows calls `random()` for each of them.
+//! In: a plan with subqueries. Out: an error for two kinds of subqueries. SQL has an aggregate over the rows of the query
+//! around it, if all its columns are of that query. A subquery that refers to outer rows may call `random()` for each of them.
 //! Invariant: DataFusion computes such an aggregate over the subquery's own rows, and a join runs a subquery once for all outer
 //! rows of the same values: other answers.
 //! Not here: LATERAL, whose aggregates are its own.

@@ -2,7 +2,7 @@
 //!
 //! In: a predicate or a scalar subquery, and the plan that it is a part of. Out: whether it stays.
 //! Invariant: what stays has its outer columns in WHERE alone, below nothing that would count, cut, sort or group the rows of
-//! one outer row otherwise, and its columns have names that no other column of it has.
+//! one outer row otherwise. Its columns have names that no other column of it has.
 //! Not here: what becomes of the others (joined.rs).
 
 use datafusion::common::{Column, Result, ScalarValue};
@@ -88,7 +88,7 @@ fn has_datafusion_scalars_only(expr: &Expr, input: &LogicalPlan) -> Result<bool>
 }
 
 /// Whether a scalar subquery with outer columns, of WHERE or of a list of columns over `input`, is one that DataFusion's
-/// rules get right: an aggregation without keys over rows with equal columns.
+/// rules get right. That is an aggregation without keys over rows with equal columns.
 pub(super) fn is_datafusion_scalar(plan: &LogicalPlan, input: &LogicalPlan) -> Result<bool> {
     match plan {
         LogicalPlan::Projection(projection) => {
@@ -212,7 +212,7 @@ fn correlations(plan: &LogicalPlan) -> Result<Vec<Expr>> {
     Ok(found)
 }
 
-/// Whether the columns that are compared with outer ones have names that no other column has where they pass: DataFusion adds
+/// Whether the columns that are compared with outer ones have names that no other column has where they pass. DataFusion adds
 /// them to the columns of the subquery, under its name.
 fn has_own_names(plan: &LogicalPlan) -> Result<bool> {
     use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};

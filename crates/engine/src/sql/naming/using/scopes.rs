@@ -1,6 +1,6 @@
 //! Where in a statement joins with USING are, and which names mean their columns.
 //!
-//! In: a parsed statement. Out: queries whose columns have to be known, as text; with their columns, the statement with its
+//! In: a parsed statement. Out: queries whose columns have to be known, as text. With their columns, the statement with its
 //! joins written with ON and the names of merged columns in the place of `k`.
 //! Invariant: a name in a subquery means the subquery's own column where it has one. A common table expression sees those
 //! before it.
