@@ -33,7 +33,7 @@ pub(crate) use column_encodings::{ColumnEncoding, FewValues, ReadExpr, columns_o
 pub(crate) use conditions::is_dynamic;
 pub(crate) use node::GroupByExec;
 pub(crate) use node::{Replaced, Tuning};
-pub(crate) use order::is_recursion;
+pub(crate) use order::{TURN_ROWS, is_recursion};
 pub(crate) use recording_filter::RecordingFilterExec;
 pub(crate) use selections::SelectingFilterExec;
 

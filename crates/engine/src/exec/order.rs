@@ -17,8 +17,11 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use crate::aggregate::native::sorts_itself;
 
-/// DataFusion's nodes of a recursion: its result, and the rows of the step before.
-const RECURSION: [&str; 2] = ["RecursiveQueryExec", "WorkTableExec"];
+/// The name of the node with the rows of a recursion's turn, where several places read them.
+pub(crate) const TURN_ROWS: &str = "TurnRowsExec";
+
+/// Nodes of a recursion: its result, and the rows of the turn before.
+const RECURSION: [&str; 3] = ["RecursiveQueryExec", "WorkTableExec", TURN_ROWS];
 
 /// How rows have to reach the builds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

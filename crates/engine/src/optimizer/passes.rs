@@ -106,6 +106,7 @@ fn analysis() -> Vec<Pass<Analysis>> {
         Last,  ByDataFusion, nullable_scalars::NullableScalars,             "a scalar subquery is NULL without a row";
         Last,  ByDataFusion, read_once::ShareTables,                        "a part of a plan that is copied and must have the same rows is read once";
         Last,  ByDataFusion, unnested::UnnestSubqueries,                    "subqueries → joins, where DataFusion's rules go wrong or give up";
+        Last,  ByDataFusion, read_once::turns::ShareTurns,                  "places that read the turn of a recursion share its rows; last, since other rules copy them";
     }
 }
 
@@ -203,6 +204,7 @@ const INSTEAD: [(&str, Shown, Rewrite, &str); 10] = [
 /// The physical optimizer's.
 fn physical() -> Vec<Pass<Physical>> {
     passes! {
+        First, ByDataFusion, read_once::turns::SeparateTurns,            "copies of a recursion have turns of their own";
         First, ByDataFusion, checked_plan::CheckArithmetic,              "+, -, * of integers are checked";
         First, ByOperator,   NarrowArithmetic,                           "numbers of up to 18 digits are computed in 64 bits; before all that compare, move and merge expressions";
         First, ByDataFusion, null_structs::NullStructs,                  "s.x is NULL where s is NULL";

@@ -1,9 +1,9 @@
-//! Recursive common tables that never end, and those that read themselves twice.
+//! Recursive common tables that never end, and those that read themselves in expressions alone.
 //!
 //! In: a table of WITH RECURSIVE. Out: nothing, or a refusal.
 //! Invariant: what is refused has a row in each round, whatever the rounds before it gave: an aggregate without keys and
-//! without HAVING, under UNION ALL. PostgreSQL takes no aggregate at all there. Or its recursive part names the table twice, of
-//! which DataFusion overlooks those in subqueries of the select list.
+//! without HAVING, under UNION ALL. PostgreSQL takes no aggregate at all there. Or its recursive part names the table in subqueries of
+//! expressions alone, which DataFusion overlooks.
 //! Not here: recursions that end for other reasons, or do not.
 
 use std::ops::ControlFlow;
@@ -30,13 +30,15 @@ impl StatementWalk<'_> {
         };
         let mut mentions = TableMentions {
             name: &cte.alias.name.value,
-            count: 0,
+            depth: 0,
+            in_from: 0,
+            in_expressions: 0,
         };
         let _ = right.visit(&mut mentions);
-        if mentions.count > 1 {
+        if mentions.in_from == 0 && mentions.in_expressions > 0 {
             return self.refuse(
-                "the table of WITH RECURSIVE twice in its recursive part",
-                "read it once there",
+                "the table of WITH RECURSIVE in expressions of its recursive part alone",
+                "read it in FROM",
             );
         }
         if *set_quantifier != SetQuantifier::All {
@@ -81,7 +83,10 @@ fn reads(select: &Select, table: &str) -> bool {
 /// Counts tables of a name.
 struct TableMentions<'a> {
     name: &'a str,
-    count: usize,
+    /// Expressions around the place of the visit.
+    depth: usize,
+    in_from: usize,
+    in_expressions: usize,
 }
 
 impl Visitor for TableMentions<'_> {
@@ -92,8 +97,21 @@ impl Visitor for TableMentions<'_> {
             && let Some(part) = part.as_ident()
             && part.value.eq_ignore_ascii_case(self.name)
         {
-            self.count += 1;
+            match self.depth {
+                0 => self.in_from += 1,
+                _ => self.in_expressions += 1,
+            }
         }
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
+        self.depth -= 1;
         ControlFlow::Continue(())
     }
 }

@@ -6,6 +6,7 @@
 //! Not here: who makes copies (unnested/).
 
 mod rows;
+pub(in crate::optimizer) mod turns;
 
 use std::cmp::Ordering;
 use std::collections::{HashMap, HashSet};
@@ -146,7 +147,7 @@ fn is_steady_aggregate(expr: &Expr) -> bool {
 }
 
 /// Whether a plan reads the rows of a turn of a recursion that is not a part of it.
-fn is_of_recursion(plan: &LogicalPlan) -> Result<bool> {
+pub(super) fn is_of_recursion(plan: &LogicalPlan) -> Result<bool> {
     let (mut read, mut own) = (HashSet::new(), HashSet::new());
     plan.apply_with_subqueries(|part| {
         if let LogicalPlan::RecursiveQuery(recursion) = part {

@@ -24,7 +24,7 @@ use super::super::read_once::{is_steady, shared};
 use super::dependent::kept;
 use super::domain::OuterDomain;
 use super::names::FreshNames;
-use super::{has_subquery, is_datafusion_scalar, outer_columns};
+use super::{has_subquery, is_constant, is_datafusion_scalar, outer_columns};
 use crate::optimizer::fixes::failing::fallible;
 use crate::optimizer::fixes::types::compared::in_scope;
 
@@ -87,7 +87,7 @@ impl<'a> Joined<'a> {
                 }
                 Expr::SetComparison(comparison) => self.compared(comparison)?,
                 Expr::ScalarSubquery(mut subquery) => {
-                    if outer_columns(&subquery.subquery)?.is_empty() {
+                    if is_constant(&subquery.subquery)? {
                         subquery.outer_ref_columns.clear();
                         return Ok(Transformed::no(Expr::ScalarSubquery(subquery)));
                     }

@@ -38,6 +38,7 @@ pub(super) use one_row::one_row;
 use simple::{is_datafusion_predicate, is_datafusion_scalar};
 
 use super::each_plan;
+use super::read_once::is_of_recursion;
 
 /// The rule, which comes after the types are known.
 #[derive(Debug)]
@@ -420,11 +421,16 @@ fn has_subquery(expr: &Expr) -> bool {
     let found = expr.exists(|part| {
         Ok(match part {
             Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) => true,
-            Expr::ScalarSubquery(subquery) => !outer_columns(&subquery.subquery)?.is_empty(),
+            Expr::ScalarSubquery(subquery) => !is_constant(&subquery.subquery)?,
             _ => false,
         })
     });
     found.unwrap_or(true)
+}
+
+/// Whether a scalar subquery has one value for all rows, and for all turns of a recursion around it: DataFusion computes it once.
+fn is_constant(subquery: &LogicalPlan) -> Result<bool> {
+    Ok(outer_columns(subquery)?.is_empty() && !is_of_recursion(subquery)?)
 }
 
 /// The columns of the query around it that a plan refers to, each once.

@@ -11,8 +11,9 @@ use datafusion::logical_expr::logical_plan::{Aggregate, Distinct};
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, JoinType, LogicalPlan, Operator};
 
-use super::{has_subquery, outer_columns};
+use super::{has_subquery, is_constant, outer_columns};
 use crate::expr::columns::is_comparison;
+use crate::optimizer::fixes::read_once::is_of_recursion;
 
 /// Aggregates whose value over nothing DataFusion knows.
 const AGGREGATES: [&str; 5] = ["count", "sum", "min", "max", "avg"];
@@ -77,8 +78,7 @@ fn has_datafusion_scalars_only(expr: &Expr, input: &LogicalPlan) -> Result<bool>
         only &= match part {
             Expr::Exists(_) | Expr::InSubquery(_) | Expr::SetComparison(_) => false,
             Expr::ScalarSubquery(subquery) => {
-                outer_columns(&subquery.subquery)?.is_empty()
-                    || is_datafusion_scalar(&subquery.subquery, input)?
+                is_constant(&subquery.subquery)? || is_datafusion_scalar(&subquery.subquery, input)?
             }
             _ => true,
         };
@@ -90,6 +90,9 @@ fn has_datafusion_scalars_only(expr: &Expr, input: &LogicalPlan) -> Result<bool>
 /// Whether a scalar subquery with outer columns, of WHERE or of a list of columns over `input`, is one that DataFusion's
 /// rules get right. That is an aggregation without keys over rows with equal columns.
 pub(super) fn is_datafusion_scalar(plan: &LogicalPlan, input: &LogicalPlan) -> Result<bool> {
+    if is_of_recursion(plan)? {
+        return Ok(false);
+    }
     match plan {
         LogicalPlan::Projection(projection) => {
             let mut values = projection.expr.iter();
