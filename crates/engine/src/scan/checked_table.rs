@@ -32,6 +32,7 @@ use futures::TryStreamExt;
 use crate::error::Error;
 use crate::scan::constraints::{Constraints, KeyKind};
 use crate::scan::error_location::locate_error;
+use crate::scan::schema::replacing_now;
 
 /// Constraints of a table with known columns.
 #[derive(Debug)]
@@ -290,11 +291,12 @@ pub(crate) async fn create(
             Arc::new(CheckedTable::new(rows, rules))
         }
     };
-    if or_replace {
-        context.deregister_table(name.clone())?;
-    }
-    context.register_table(name, table)?;
-    Ok(())
+    replacing_now(|| {
+        if or_replace {
+            context.deregister_table(name.clone())?;
+        }
+        context.register_table(name, table).map(|_| ())
+    })
 }
 
 /// The table's schema: names as planned, types as the rows have them, all columns may be NULL. Coercion can change the type of a

@@ -3,11 +3,10 @@
 //! In: a table name of a query. Out: its table.
 //! Invariant: a registered table hides a file of the same name. A statement's own tables are seen by no other statement.
 //! The exact name comes before the only one that differs in case. A statement finds each file once, however often it is
-//! planned. A view reads what its names stand for when it is read.
+//! planned. A view reads what its names stand for when it is read. A table takes the place of another at once.
 //! Not here: what is a file and how it is read (files.rs).
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -33,6 +32,26 @@ struct StatementScope {
     number: u64,
     own: Arc<Tables>,
     files: Mutex<Tables>,
+    removal: TableRemoval,
+}
+
+/// When a table goes that a statement removes.
+enum TableRemoval {
+    AtOnce,
+    /// When the next one is registered; until then this is its name.
+    WithNext(Mutex<Option<String>>),
+}
+
+impl StatementScope {
+    fn new(own: Arc<Tables>, removal: TableRemoval) -> StatementScope {
+        static STATEMENTS: AtomicU64 = AtomicU64::new(1);
+        StatementScope {
+            number: STATEMENTS.fetch_add(1, Ordering::Relaxed),
+            own,
+            files: Mutex::default(),
+            removal,
+        }
+    }
 }
 
 tokio::task_local! {
@@ -42,13 +61,22 @@ tokio::task_local! {
 
 /// Runs `planning` with tables that only it sees.
 pub(crate) async fn with_own_tables<F: Future>(tables: Arc<Tables>, planning: F) -> F::Output {
-    static STATEMENTS: AtomicU64 = AtomicU64::new(1);
-    let scope = StatementScope {
-        number: STATEMENTS.fetch_add(1, Ordering::Relaxed),
-        own: tables,
-        files: Mutex::default(),
-    };
+    let scope = StatementScope::new(tables, TableRemoval::AtOnce);
     SCOPE.scope(scope, planning).await
+}
+
+/// Runs what removes a table and registers one: both happen at once, and neither if it fails in between.
+pub(crate) async fn replacing<F: Future>(change: F) -> F::Output {
+    let removal = TableRemoval::WithNext(Mutex::default());
+    let scope = StatementScope::new(Arc::default(), removal);
+    SCOPE.scope(scope, change).await
+}
+
+/// The same of what waits for nothing.
+pub(crate) fn replacing_now<T>(change: impl FnOnce() -> T) -> T {
+    let removal = TableRemoval::WithNext(Mutex::default());
+    let scope = StatementScope::new(Arc::default(), removal);
+    SCOPE.sync_scope(scope, change)
 }
 
 /// Looks at the statement's scope; nothing to see outside of one.
@@ -56,39 +84,71 @@ fn in_scope<T>(look: impl FnOnce(&StatementScope) -> Option<T>) -> Option<T> {
     SCOPE.try_with(look).ok().flatten()
 }
 
+/// Leaves it to the next table to remove this one; whether the statement is one that does so.
+fn is_left_to_next(name: &str) -> bool {
+    let left = in_scope(|scope| match &scope.removal {
+        TableRemoval::AtOnce => None,
+        TableRemoval::WithNext(removed) => {
+            *removed.lock() = Some(name.to_string());
+            Some(())
+        }
+    });
+    left.is_some()
+}
+
+/// The table that goes when the statement registers its next one.
+fn left_to_next() -> Option<String> {
+    in_scope(|scope| match &scope.removal {
+        TableRemoval::AtOnce => None,
+        TableRemoval::WithNext(removed) => removed.lock().take(),
+    })
+}
+
 fn own_table(name: &str) -> Option<Arc<dyn TableProvider>> {
     in_scope(|scope| scope.own.get(name).cloned())
 }
 
+/// A table of the session.
+#[derive(Debug, Clone)]
+struct Registered {
+    table: Arc<dyn TableProvider>,
+    /// The registered tables that it reads, of a view.
+    reads: Vec<Arc<dyn TableProvider>>,
+}
+
 /// Tables in memory. Unlike in DataFusion's schema a table can take the place of another one while queries look for it.
 #[derive(Debug, Default)]
-struct RegisteredTables(RwLock<Tables>);
+struct RegisteredTables(RwLock<HashMap<String, Registered>>);
 
 impl RegisteredTables {
-    fn table(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
+    fn get(&self, name: &str) -> Option<Registered> {
         self.0.read().get(name).cloned()
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.0.read().contains_key(name)
     }
 
     fn names(&self) -> Vec<String> {
         self.0.read().keys().cloned().collect()
     }
 
-    fn replace(&self, name: &str, table: Arc<dyn TableProvider>) {
-        self.0.write().insert(name.to_string(), table);
-    }
-
-    fn add(&self, name: String, table: Arc<dyn TableProvider>) -> Result<()> {
-        match self.0.write().entry(name) {
-            Entry::Occupied(entry) => exec_err!("The table {} already exists", entry.key()),
-            Entry::Vacant(entry) => {
-                entry.insert(table);
-                Ok(())
-            }
+    /// Adds a table, and removes that which is `replaced`.
+    fn add(&self, name: String, table: Registered, replaced: Option<&str>) -> Result<()> {
+        let mut tables = self.0.write();
+        if replaced != Some(&name) && tables.contains_key(&name) {
+            return exec_err!("The table {name} already exists");
         }
+        if let Some(replaced) = replaced {
+            tables.remove(replaced);
+        }
+        tables.insert(name, table);
+        Ok(())
     }
 
     fn remove(&self, name: &str) -> Option<Arc<dyn TableProvider>> {
-        self.0.write().remove(name)
+        let removed = self.0.write().remove(name);
+        removed.map(|removed| removed.table)
     }
 }
 
@@ -97,8 +157,6 @@ impl RegisteredTables {
 pub(crate) struct FileSchema {
     tables: RegisteredTables,
     files: Arc<FileTables>,
-    /// The registered tables that each view reads, by its name.
-    read: Mutex<HashMap<String, Vec<Arc<dyn TableProvider>>>>,
 }
 
 impl FileSchema {
@@ -106,17 +164,16 @@ impl FileSchema {
         FileSchema {
             tables: RegisteredTables::default(),
             files,
-            read: Mutex::default(),
         }
     }
 
     /// The table of exactly this name.
     async fn exact(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        let table = match own_table(name) {
-            Some(table) => Some(table),
-            None => self.tables.table(name),
-        };
-        match table {
+        let own = own_table(name).map(|table| Registered {
+            table,
+            reads: Vec::new(),
+        });
+        match own.or_else(|| self.tables.get(name)) {
             Some(table) => Ok(Some(self.current(name, table, &[]).await)),
             None => Ok(None),
         }
@@ -126,14 +183,17 @@ impl FileSchema {
     fn current<'a>(
         &'a self,
         name: &'a str,
-        table: Arc<dyn TableProvider>,
+        Registered { table, reads }: Registered,
         around: &'a [&'a str],
     ) -> BoxFuture<'a, Arc<dyn TableProvider>> {
         Box::pin(async move {
             let Some(view) = table.downcast_ref::<ViewTable>() else {
                 return table;
             };
-            match self.over_present(name, view, around).await {
+            match self
+                .over_present(name, (view, reads.as_slice()), around)
+                .await
+            {
                 Ok(view) => Arc::new(view) as Arc<dyn TableProvider>,
                 Err(error) => Arc::new(BrokenView {
                     schema: view.schema(),
@@ -148,14 +208,12 @@ impl FileSchema {
     async fn over_present(
         &self,
         name: &str,
-        view: &ViewTable,
+        (view, reads): (&ViewTable, &[Arc<dyn TableProvider>]),
         around: &[&str],
     ) -> Result<ViewTable> {
-        let tables = self.read.lock().get(name).cloned().unwrap_or_default();
-        let (mut now, views) = views::sources_of(name, view, &tables)?;
+        let (mut now, views) = views::sources_of(name, view, reads)?;
         let around: Vec<&str> = around.iter().copied().chain([name]).collect();
-        now.files
-            .retain(|file, _| self.tables.table(file).is_none());
+        now.files.retain(|file, _| !self.tables.has(file));
         for (file, table) in &mut now.files {
             if let Some(found) = self.file(file).await? {
                 views::check_columns(name, file, &table.schema(), &found.schema())?;
@@ -193,38 +251,47 @@ impl FileSchema {
     }
 
     /// The registered table of this name, or of the only one that differs in nothing but case, with its name.
-    fn registered(&self, name: &str) -> Option<(String, Arc<dyn TableProvider>)> {
-        if let Some(table) = self.tables.table(name) {
+    fn registered(&self, name: &str) -> Option<(String, Registered)> {
+        if let Some(table) = self.tables.get(name) {
             return Some((name.to_string(), table));
         }
         let names = self.tables.names();
         let other = only_other_case(name, names.iter().map(String::as_str))?;
-        Some((other.to_string(), self.tables.table(other)?))
+        Some((other.to_string(), self.tables.get(other)?))
     }
 
-    /// The registered tables that a view reads, now that it is made.
-    fn tables_read(&self, view: &ViewTable) -> Result<Vec<Arc<dyn TableProvider>>> {
+    /// The registered tables that a table reads, now that it is made; the one that it replaces is registered no longer.
+    fn tables_read(
+        &self,
+        table: &Arc<dyn TableProvider>,
+        replaced: Option<&str>,
+    ) -> Result<Vec<Arc<dyn TableProvider>>> {
+        let Some(view) = table.downcast_ref::<ViewTable>() else {
+            return Ok(Vec::new());
+        };
         let mut tables = views::tables_of(view.logical_plan())?;
         tables.retain(|(name, table)| {
             let found = self.registered(name);
-            found.is_some_and(|(_, found)| Arc::ptr_eq(table, &found))
+            found.is_some_and(|(name, found)| {
+                replaced != Some(name.as_str()) && Arc::ptr_eq(table, &found.table)
+            })
         });
         Ok(tables.into_iter().map(|(_, table)| table).collect())
     }
 
     /// Registers a table; an older one of the same name is there until this one is.
     pub(crate) fn replace(&self, name: &str, table: Arc<dyn TableProvider>) -> Result<()> {
-        self.note_view(name, &table)?;
-        self.tables.replace(name, table);
-        Ok(())
+        self.add(name.to_string(), table, Some(name))
     }
 
-    fn note_view(&self, name: &str, table: &Arc<dyn TableProvider>) -> Result<()> {
-        if let Some(view) = table.downcast_ref::<ViewTable>() {
-            let tables = self.tables_read(view)?;
-            self.read.lock().insert(name.to_string(), tables);
-        }
-        Ok(())
+    fn add(
+        &self,
+        name: String,
+        table: Arc<dyn TableProvider>,
+        replaced: Option<&str>,
+    ) -> Result<()> {
+        let reads = self.tables_read(&table, replaced)?;
+        self.tables.add(name, Registered { table, reads }, replaced)
     }
 
     /// The only name among the statement's own and the registered tables that differs from `name` in nothing but case.
@@ -272,24 +339,27 @@ impl SchemaProvider for FileSchema {
         name: String,
         table: Arc<dyn TableProvider>,
     ) -> Result<Option<Arc<dyn TableProvider>>> {
-        self.note_view(&name, &table)?;
-        self.tables.add(name, table).map(|()| None)
+        let replaced = left_to_next();
+        self.add(name, table, replaced.as_deref())?;
+        Ok(None)
     }
 
     fn deregister_table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        match self.other_case(name) {
-            Some(other) => Ok(self.tables.remove(&other)),
-            None if self.tables.table(name).is_some() => Ok(self.tables.remove(name)),
+        let name = match self.other_case(name) {
+            Some(other) => other,
+            None if self.tables.has(name) => name.to_string(),
             None if is_location(name) => {
-                plan_err!("'{name}' is a file and no table of the session")
+                return plan_err!("'{name}' is a file and no table of the session");
             }
-            None => Ok(None),
+            None => return Ok(None),
+        };
+        match self.tables.get(&name) {
+            Some(table) if is_left_to_next(&name) => Ok(Some(table.table)),
+            _ => Ok(self.tables.remove(&name)),
         }
     }
 
     fn table_exist(&self, name: &str) -> bool {
-        own_table(name).is_some()
-            || self.tables.table(name).is_some()
-            || self.other_case(name).is_some()
+        own_table(name).is_some() || self.tables.has(name) || self.other_case(name).is_some()
     }
 }

@@ -57,7 +57,7 @@ use crate::scan::location::is_location;
 use crate::scan::numbers;
 use crate::scan::parquet::ParquetFactory;
 use crate::scan::plain_types::with_plain_types;
-use crate::scan::schema::{FileSchema, Tables, with_own_tables};
+use crate::scan::schema::{FileSchema, Tables, replacing, with_own_tables};
 use crate::scan::sql_types::MapTypes;
 use crate::scan::stores::Stores;
 use crate::scan::views;
@@ -404,9 +404,15 @@ impl Session {
 
     /// What DataFusion makes of a plan; one that changes the session's tables has its effect now, among the names of the session.
     async fn begun(&self, plan: LogicalPlan, option: Option<String>) -> Result<DataFrame> {
+        let is_replacement = match &plan {
+            LogicalPlan::Ddl(DdlStatement::CreateView(view)) => view.or_replace,
+            LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) => table.or_replace,
+            _ => false,
+        };
         let changes_tables = matches!(plan, LogicalPlan::Ddl(_));
         let begun = self.context().execute_logical_plan(plan);
         let frame = match changes_tables {
+            true if is_replacement => replacing(begun).await,
             true => with_own_tables(Arc::default(), begun).await,
             false => begun.await,
         };

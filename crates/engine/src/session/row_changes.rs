@@ -20,6 +20,7 @@ use super::{Planning, Session};
 use crate::error::{Error, Result, nearest_names};
 use crate::scan::checked_table;
 use crate::scan::replaced_rows::Replaceable;
+use crate::scan::schema::replacing_now;
 use crate::session::query::Query;
 use crate::sql::changes;
 use crate::sql::changes::alterations::{Alteration, AlterationKind};
@@ -121,8 +122,10 @@ impl Session {
                 let message = format!("table '{new}' already exists");
                 return Err(Error::Execution(message));
             }
-            context.deregister_table(reference(name))?;
-            context.register_table(reference(new), Arc::clone(&table))?;
+            replacing_now(|| {
+                context.deregister_table(reference(name))?;
+                context.register_table(reference(new), Arc::clone(&table))
+            })?;
         }
         let Some(statement) = made_anew else {
             return Ok(self.nothing());

@@ -605,3 +605,42 @@ fn what_takes_longer_than_the_timeout_ends() {
         "{error}"
     );
 }
+
+/// CREATE OR REPLACE and RENAME removed the old table before the new one was there: a query in between found neither.
+#[test]
+fn a_table_takes_the_place_of_another_at_once() {
+    let session = session();
+    rows(&session, "CREATE VIEW v AS SELECT 1 AS x");
+    rows(&session, "CREATE TABLE t AS SELECT 1 AS x");
+    let changing = session.clone();
+    let changes = std::thread::spawn(move || {
+        for round in 0..100 {
+            for kind in ["VIEW v", "TABLE t"] {
+                rows(
+                    &changing,
+                    &format!("CREATE OR REPLACE {kind} AS SELECT {round} AS x"),
+                );
+            }
+        }
+    });
+    while !changes.is_finished() {
+        assert_eq!(rows(&session, "SELECT count(*) FROM v, t"), ["1"]);
+    }
+    changes.join().unwrap();
+    assert_eq!(rows(&session, "SELECT v.x, t.x FROM v, t"), ["99|99"]);
+    rows(&session, "ALTER TABLE t RENAME TO u");
+    assert_eq!(session.tables(), ["u", "v"]);
+    error(
+        &session,
+        "CREATE OR REPLACE EXTERNAL TABLE u STORED AS PARQUET LOCATION '/no/such/file.parquet'",
+    );
+    assert_eq!(rows(&session, "SELECT x FROM u"), ["99"]);
+    // A view that replaces what it reads keeps on reading that.
+    rows(
+        &session,
+        "CREATE OR REPLACE VIEW u AS SELECT x + 1 AS x FROM u",
+    );
+    assert_eq!(rows(&session, "SELECT x FROM u"), ["100"]);
+    rows(&session, "DROP VIEW u");
+    assert_eq!(session.tables(), ["v"]);
+}
