@@ -25,6 +25,7 @@ mod sql_patterns;
 mod calendar;
 mod scalar;
 mod version;
+mod sequences;
 mod between;
 mod list_reduce;
 
@@ -79,6 +80,7 @@ pub(crate) use scalar::{
     CENTURY, JSON, JSON_AS, MILLENNIUM, is_json, json_kept, json_part, list_in_order,
     marked_as_json,
 };
+pub(crate) use sequences::{AfterLast, OldSequence, SequenceNumbers, Sequences};
 pub(crate) use sql_formats::with_sql_format;
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
 pub(crate) use tried::tried;
@@ -182,6 +184,13 @@ pub fn register(context: &SessionContext) {
         .chain(long_values::functions());
     scalars.for_each(|function| context.register_udf(function));
     context.register_higher_order_function(list_reduce::list_reduce());
+}
+
+/// Registers the functions of the session's sequences.
+pub(crate) fn register_sequences(context: &SessionContext, sequences: &Arc<Sequences>) {
+    for function in sequences::functions(sequences) {
+        context.register_udf(function);
+    }
 }
 
 /// All aggregates of this room.

@@ -5,6 +5,7 @@
 //! Invariant: planning and running happen on the session's own workers, so callers may sit on any runtime or on none.
 //! Not here: parsing (statement.rs), values of parameters (params.rs), files (scan/), the operator (optimizer/, exec/).
 
+mod definitions;
 mod prepared;
 mod row_changes;
 mod information_schema;
@@ -41,6 +42,7 @@ use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
 use crate::functions;
+use crate::functions::Sequences;
 use crate::optimizer::joins;
 use crate::optimizer::{fixes, passes};
 use crate::runtime::datafusion_options;
@@ -68,7 +70,7 @@ use crate::session::timeout::within;
 use crate::session::workers::{Workers, join_error};
 use crate::sql::changes::{alterations, changed_rows};
 use crate::sql::copy::{self, Columns};
-use crate::sql::definitions::{Definitions, Replace};
+use crate::sql::definitions::Definitions;
 use crate::sql::expand::{self, Catalog, Column, TableFacts};
 use crate::sql::expand::{default_values, hidden};
 use crate::sql::fixes::inner_values::ValuesPlanner;
@@ -76,7 +78,7 @@ use crate::sql::fixes::samples::SamplePlanner;
 use crate::sql::naming::{named_casts, repeated_names, spelling, using};
 use crate::sql::params::{self, Params};
 use crate::sql::place::told;
-use crate::sql::statement::{self, DataFusionRequest, Missing, Request, Statement};
+use crate::sql::statement::{self, DataFusionRequest, Request, Statement};
 use crate::sql::{changes, planned, reads};
 use information_schema::InformationSchema;
 
@@ -101,6 +103,7 @@ struct SharedSession {
     temp: Arc<TempFolders>,
     files: Arc<FileTables>,
     definitions: Definitions,
+    sequences: Arc<Sequences>,
     warnings: Arc<Warnings>,
 }
 
@@ -151,6 +154,8 @@ impl Session {
         let files = Arc::new(FileTables::default());
         files.attach(context.state_weak_ref());
         register(&context, &files)?;
+        let sequences = Arc::default();
+        functions::register_sequences(&context, &sequences);
         let workers = Arc::new(Workers::new(options.threads_effective())?);
         let shared = SharedSession {
             context,
@@ -161,6 +166,7 @@ impl Session {
             temp,
             files,
             definitions: Definitions::default(),
+            sequences,
             warnings,
         };
         Ok(Session {
@@ -321,15 +327,8 @@ impl Session {
                 prepared,
                 request,
             } => self.prepare(&name, prepared, *request).await,
-            Request::DropMacro { name, missing } => {
-                if !self.shared.definitions.drop_macro(&name) && missing == Missing::Error {
-                    return Err(Error::Planning {
-                        message: format!("macro '{name}' does not exist"),
-                        position: None,
-                    });
-                }
-                Ok(self.nothing())
-            }
+            Request::DropMacro { name, missing } => self.drop_macro(&name, missing),
+            Request::ChangeSequence(change) => self.change_sequence(change),
             Request::DataFusion(request) => self.plan_datafusion(text, *request, params).await,
         }
     }
@@ -463,32 +462,6 @@ impl Session {
             return Err(rows_without_order());
         }
         Ok((planned, state.task_ctx()))
-    }
-
-    /// Whether the statement was `CREATE MACRO`, which is done then.
-    fn defines(&self, statement: &DataFusionStatement) -> Result<bool> {
-        let DataFusionStatement::Statement(statement) = statement else {
-            return Ok(false);
-        };
-        let SqlStatement::CreateMacro {
-            or_replace,
-            name,
-            args,
-            definition,
-            ..
-        } = statement.as_ref()
-        else {
-            return Ok(false);
-        };
-        let replace = if *or_replace {
-            Replace::Yes
-        } else {
-            Replace::No
-        };
-        let parameters = args.clone().unwrap_or_default();
-        let definitions = &self.shared.definitions;
-        definitions.create_macro(name, parameters, definition.clone(), replace)?;
-        Ok(true)
     }
 
     /// A statement that is done.

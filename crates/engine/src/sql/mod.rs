@@ -19,6 +19,7 @@ mod short_forms;
 pub(crate) mod fixes;
 pub(crate) mod copy;
 pub(crate) mod prepared;
+pub(crate) mod sequences;
 pub mod statement;
 pub mod reads;
 pub(crate) mod definitions;

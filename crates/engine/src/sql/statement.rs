@@ -37,6 +37,7 @@ use crate::sql::fixes::typed_values::give_types;
 use crate::sql::fixes::{dotted_fields, inner_tables, inner_values, long_chains};
 use crate::sql::naming::headers;
 use crate::sql::prepared::{self, Prepared};
+use crate::sql::sequences::{self, SequenceChange};
 use crate::sql::short_forms::ShortForms;
 use crate::sql::tokens::nesting::NESTING_MAX;
 use crate::sql::tokens::token_forms::{tokenizer_error, tokens_of};
@@ -141,6 +142,8 @@ pub(crate) enum Request {
     },
     /// `DROP MACRO name`.
     DropMacro { name: String, missing: Missing },
+    /// `CREATE SEQUENCE` and `DROP SEQUENCE`.
+    ChangeSequence(SequenceChange),
     /// Everything else: DataFusion plans it.
     DataFusion(Box<DataFusionRequest>),
 }
@@ -181,7 +184,7 @@ fn of_definitions(tokens: &[TokenWithSpan], text: &str) -> Result<Option<Request
             Token::Whitespace(_) | Token::SemiColon | Token::EOF
         )
     };
-    if !is_one_of_first(tokens, &["SET", "RESET", "DROP", "PREPARE"]) {
+    if !is_one_of_first(tokens, &["SET", "RESET", "CREATE", "DROP", "PREPARE"]) {
         return Ok(None);
     }
     let tokens: Tokens = tokens.iter().filter(is_code).cloned().collect();
@@ -203,6 +206,12 @@ fn of_definitions(tokens: &[TokenWithSpan], text: &str) -> Result<Option<Request
             prepared,
             request,
         }));
+    }
+    if let Some(change) = sequences::of(&tokens)? {
+        return Ok(Some(Request::ChangeSequence(change)));
+    }
+    if is_one_of(&tokens, 0, &["CREATE"]) {
+        return Ok(None);
     }
     let name_at = |at: usize| word_at(&tokens, at).map(|word| word.value.clone());
     if is_one_of(&tokens, 1, &["VARIABLE"]) {

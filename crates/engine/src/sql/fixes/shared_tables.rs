@@ -23,7 +23,9 @@ use crate::sql::walk::{Walk, done, flow};
 pub(crate) const SHARED_TABLE: &str = "__shared_";
 
 /// Functions with another value each time.
-const VOLATILE: [&str; 6] = [
+const VOLATILE: [&str; 8] = [
+    "nextval",
+    "currval",
     "random",
     "rand",
     "uuid",

@@ -21,7 +21,8 @@ use super::{Absent, Checked, StatementWalk};
 const REPLACE_TABLE: &str = "write CREATE OR REPLACE TABLE t AS SELECT … FROM t WHERE …";
 const ALTER_ADVICE: &str = "a table in memory takes ADD, DROP and RENAME COLUMN, RENAME TO and ALTER COLUMN … TYPE, one a statement and without constraints; make others anew by CREATE OR REPLACE TABLE";
 const TYPE_ADVICE: &str = "an ENUM would be ordered by its letters and not by the places of its labels; write VARCHAR with CHECK (c IN ('a', 'b')), and ORDER BY list_position(['a', 'b'], c)";
-const SEQUENCE_ADVICE: &str = "number rows where they are inserted: SELECT (SELECT coalesce(max(id), 0) FROM t) + row_number() OVER (), …";
+const SEQUENCE_ADVICE: &str =
+    "its options are START, INCREMENT, MINVALUE, MAXVALUE and CYCLE, its numbers BIGINT";
 const WRITE_ONE: &str = "write one statement for each";
 const SEVERAL_TABLES: &str = "INSERT into several tables";
 
