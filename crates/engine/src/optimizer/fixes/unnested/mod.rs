@@ -7,6 +7,7 @@
 //! aggregation in between. Those rules read the outer rows once (see `is_simple`).
 //! Not here: subqueries in FROM that refer to nothing outside; those are plans like any other.
 
+mod both_sides;
 mod dependent;
 mod domain;
 mod joined;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
-use datafusion::common::{Column, JoinType, Result, plan_err};
+use datafusion::common::{Column, JoinType, NullEquality, Result, plan_err};
 use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::logical_plan::{
@@ -290,7 +291,7 @@ fn unnested_join(join: Join, names: &mut FreshNames) -> Result<Transformed<Logic
     let all = moved.chain(filters.into_iter().flatten());
     let (subqueries, mut plain): (Vec<_>, Vec<_>) = all.partition(has_subquery);
     let (mut left, mut right) = (join.left.as_ref().clone(), join.right.as_ref().clone());
-    let mut after = Vec::new();
+    let (mut after, mut of_both) = (Vec::new(), Vec::new());
     for predicate in subqueries {
         if join.join_type == JoinType::Inner {
             after.push(predicate);
@@ -300,14 +301,23 @@ fn unnested_join(join: Join, names: &mut FreshNames) -> Result<Transformed<Logic
             Some(JoinSide::Left) => &mut left,
             Some(JoinSide::Right) => &mut right,
             None => {
-                return plan_err!(
-                    "a subquery in ON of an outer join may refer to columns of one side only"
-                );
+                of_both.push(predicate);
+                continue;
             }
         };
         let mut joined = Joined::new(side.clone(), Scalars::Joined, names);
         plain.push(joined.resolved(predicate)?);
         *side = joined.plan;
+    }
+    if !of_both.is_empty() {
+        let is_same: fn(Expr, Expr) -> Expr = match join.null_equality {
+            NullEquality::NullEqualsNull => dependent::same_value,
+            NullEquality::NullEqualsNothing => Expr::eq,
+        };
+        let pairs = on.into_iter().map(|(left, right)| is_same(left, right));
+        let on = pairs.chain(plain).chain(of_both).collect();
+        let plan = both_sides::joined_on(&join, (left, right), on, names)?;
+        return Ok(Transformed::yes(plan));
     }
     let plan = Join::try_new(
         Arc::new(left),
