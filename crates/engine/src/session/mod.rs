@@ -72,7 +72,7 @@ use crate::sql::changes::{alterations, changed_rows};
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::Definitions;
 use crate::sql::expand::{self, Catalog, Column, TableFacts};
-use crate::sql::expand::{default_values, hidden};
+use crate::sql::expand::{default_values, hidden, outer_fields};
 use crate::sql::fixes::inner_values::ValuesPlanner;
 use crate::sql::fixes::samples::SamplePlanner;
 use crate::sql::naming::{named_casts, repeated_names, spelling, using};
@@ -503,7 +503,8 @@ impl Session {
             let is_rewritten = spelling::respell(&mut statement, &unknown, columns)
                 || repeated_names::rename_repeated(&mut statement, &error)
                 || repeated_names::is_repeated(&error) && named_casts::name_casts(&mut statement)
-                || repeated_names::rename_place(&mut statement, &error);
+                || repeated_names::rename_place(&mut statement, &error)
+                || outer_fields::access_fields(&mut statement, &error);
             if !is_rewritten {
                 return Err(error.into());
             }

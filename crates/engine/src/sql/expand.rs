@@ -8,6 +8,7 @@
 pub(in crate::sql) mod joined_aliases;
 mod ambiguous_names;
 mod outer_names;
+pub(crate) mod outer_fields;
 mod order_names;
 mod limits;
 mod asof;

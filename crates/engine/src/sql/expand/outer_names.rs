@@ -238,14 +238,17 @@ impl<'a> OuterRenaming<'a> {
             hides: Vec::new(),
         }
     }
+}
 
-    fn hides(&self, body: &SetExpr) -> bool {
-        match body {
-            SetExpr::Select(select) => tables(&select.from).any(|name| name == self.renamed.from),
-            SetExpr::Query(query) => self.hides(&query.body),
-            SetExpr::SetOperation { left, right, .. } => self.hides(left) || self.hides(right),
-            _ => false,
+/// Whether a query has a table of this name, in lower case, in its own FROM.
+pub(super) fn has_table(body: &SetExpr, name: &str) -> bool {
+    match body {
+        SetExpr::Select(select) => tables(&select.from).any(|table| table == name),
+        SetExpr::Query(query) => has_table(&query.body, name),
+        SetExpr::SetOperation { left, right, .. } => {
+            has_table(left, name) || has_table(right, name)
         }
+        _ => false,
     }
 }
 
@@ -253,7 +256,7 @@ impl VisitorMut for OuterRenaming<'_> {
     type Break = Infallible;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
-        self.hides.push(self.hides(&query.body));
+        self.hides.push(has_table(&query.body, &self.renamed.from));
         ControlFlow::Continue(())
     }
 
