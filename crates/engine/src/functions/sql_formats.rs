@@ -88,18 +88,38 @@ pub(crate) fn with_sql_format(call: &mut ScalarFunction) -> Result<Option<Expr>>
                 Ok(Some(Expr::ScalarFunction(call.clone())))
             }
         },
-        ("to_date" | "to_timestamp", [_, formats @ ..]) => {
-            let mut changed = false;
-            for format in formats {
+        ("to_date" | "to_timestamp", [value, formats @ ..]) => {
+            let changed = with_readable_formats(value, formats)?;
+            Ok(changed.then(|| Expr::ScalarFunction(call.clone())))
+        }
+        _ => Ok(None),
+    }
+}
+
+/// Puts formats into DataFusion's letters, those of a column row by row; whether any was in others. Beside such a column a
+/// literal is one, too: DataFusion reads it by literals alone.
+fn with_readable_formats(value: &mut Expr, formats: &mut [Expr]) -> Result<bool> {
+    let mut changed = false;
+    for format in formats {
+        match &*format {
+            Expr::Literal(..) => {
                 if let Some(text) = written(format).filter(|text| is_sql_format(text)) {
                     *format = lit(readable(text)?);
                     changed = true;
                 }
             }
-            Ok(changed.then(|| Expr::ScalarFunction(call.clone())))
+            Expr::ScalarFunction(call) if call.func.inner().is::<ReadableFormat>() => {}
+            column => {
+                let column = column.clone();
+                if matches!(value, Expr::Literal(..)) {
+                    *value = EACH_ROW.call(vec![std::mem::take(value), column.clone()]);
+                }
+                *format = READABLE_FORMAT.call(vec![column]);
+                changed = true;
+            }
         }
-        _ => Ok(None),
     }
+    Ok(changed)
 }
 
 fn written(format: &Expr) -> Option<&str> {
@@ -255,6 +275,86 @@ impl ScalarUDFImpl for CheckedFormat {
             Some(text) => exec_err!("the format '{text}' has no field, as %Y-%m-%d has"),
             None => Ok(ColumnarValue::Array(formats)),
         }
+    }
+}
+
+/// A format that is no literal, in DataFusion's letters.
+static READABLE_FORMAT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    Arc::new(ScalarUDF::new_from_impl(ReadableFormat {
+        signature: Signature::any(1, Volatility::Immutable),
+    }))
+});
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct ReadableFormat {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for ReadableFormat {
+    fn name(&self) -> &str {
+        "readable format"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
+        Ok(DataType::Utf8)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let formats = cast(&args.args[0].to_array(args.number_rows)?, &DataType::Utf8)?;
+        let formats: &StringArray = datafusion::arrow::array::AsArray::as_string(&formats);
+        let mut known: Option<(&str, String)> = None;
+        let readable = formats.iter().map(|format| {
+            let Some(format) = format else {
+                return Ok(None);
+            };
+            if let Some((_, text)) = known.as_ref().filter(|(known, _)| *known == format) {
+                return Ok(Some(text.clone()));
+            }
+            let text = match is_sql_format(format) {
+                true => readable(format)?,
+                false => format.to_owned(),
+            };
+            known = Some((format, text.clone()));
+            Ok(Some(text))
+        });
+        let readable = readable.collect::<Result<StringArray>>()?;
+        Ok(ColumnarValue::Array(Arc::new(readable)))
+    }
+}
+
+/// A value for each row of a column beside it.
+static EACH_ROW: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
+    Arc::new(ScalarUDF::new_from_impl(EachRow {
+        signature: Signature::any(2, Volatility::Immutable),
+    }))
+});
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct EachRow {
+    signature: Signature,
+}
+
+impl ScalarUDFImpl for EachRow {
+    fn name(&self) -> &str {
+        "each row"
+    }
+
+    fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        Ok(types[0].clone())
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        Ok(ColumnarValue::Array(
+            args.args[0].to_array(args.number_rows)?,
+        ))
     }
 }
 

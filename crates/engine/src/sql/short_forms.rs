@@ -343,6 +343,7 @@ fn plain_call(name: &str, arguments: &[&Expr]) -> Result<Option<Expr>> {
         ("add" | "subtract" | "multiply" | "divide", [left, right]) => {
             Some(operation(name, left, right))
         }
+        ("date_part" | "datepart", [Expr::Array(parts), of]) => date_parts(&parts.elem, of)?,
         ("date_part" | "datepart", [part, of]) if literal_text(part).is_some_and(is_called) => {
             let part = literal_text(part).unwrap_or_default();
             Some(call(&part.to_lowercase(), vec![(*of).clone()]))
@@ -411,6 +412,26 @@ fn without_nulls(name: &str, lists: &[&Expr]) -> Option<Expr> {
         0 => Some(Expr::value(Value::Null)),
         1 => left.pop(),
         _ => Some(call(name, left)),
+    }
+}
+
+/// The struct of several parts of a date, NULL where the date is.
+fn date_parts(parts: &[Expr], of: &Expr) -> Result<Option<Expr>> {
+    let fields = parts.iter().map(|part| {
+        let name = text(literal_text(part)?);
+        let part = literal_text(part)?.to_lowercase();
+        Some(match is_called(&part) {
+            true => format!("{name}, {part}({of})"),
+            false => format!("{name}, date_part({name}, {of})"),
+        })
+    });
+    match fields.collect::<Option<Vec<String>>>() {
+        Some(fields) if !fields.is_empty() => {
+            let fields = fields.join(", ");
+            let whole = format!("CASE WHEN ({of}) IS NOT NULL THEN named_struct({fields}) END");
+            Ok(Some(Expr::Nested(Box::new(parse_expr(&whole)?))))
+        }
+        _ => Ok(None),
     }
 }
 
