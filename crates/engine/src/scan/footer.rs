@@ -4,16 +4,17 @@
 //! Out: a footer that DataFusion may believe.
 //! Invariant: row groups, pages and values are those of the file; only claims about values are dropped. Only text
 //! that the file does not declare is declared, so that the reader checks it, and types are plain.
-//! Not here: reading footers and keeping them (parquet.rs).
+//! An INTERVAL is its bytes.
+//! Not here: reading footers and keeping them (parquet.rs); intervals of bytes (parquet_intervals.rs).
 //!
-//! An INTERVAL is months, days and milliseconds; the reader gives days and milliseconds, unless a file keeps its Arrow schema.
 //! Writers leave NaN out of the bounds of floats and write 0 for -0.0, so a bound says nothing about the rows that
 //! DataFusion would prune or answer from it. The reader checks UTF-8 only where a column is declared to be text.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::names::with_distinct_names;
+use super::parquet_intervals::interval_leaves;
 use super::plain_types::plain_schema;
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::parquet::arrow::{
@@ -260,27 +261,39 @@ pub(crate) fn is_string(kind: &DataType) -> bool {
     decoded(kind).is_string()
 }
 
-/// An INTERVAL that would be read without its months.
+/// An INTERVAL in a list or a struct, which would be read without its months.
 pub(crate) fn interval_without_months(file: &FileMetaData) -> Option<String> {
-    let entries = file.key_value_metadata();
-    let knows_types =
-        entries.is_some_and(|all| all.iter().any(|entry| entry.key == ARROW_SCHEMA_META_KEY));
-    let mut columns = file.schema_descr().columns().iter();
-    let interval = columns.find(|column| column.converted_type() == ConvertedType::INTERVAL)?;
-    (!knows_types).then(|| {
-        format!(
-            "its column '{}' is an INTERVAL of months, days and milliseconds, which is not read from Parquet; write it as text",
-            interval.path().string()
-        )
-    })
+    let columns = file.schema_descr().columns();
+    let mut intervals = interval_leaves(file).into_iter().map(|leaf| &columns[leaf]);
+    let nested =
+        intervals.find(|column| column.path().parts().len() > 1 || column.max_rep_level() > 0)?;
+    Some(format!(
+        "its column '{}' is an INTERVAL in a list or a struct, which is not read from Parquet; write it as text",
+        nested.path().string()
+    ))
 }
+
+/// What a leaf is declared to be that its file declares to be something else, or nothing.
+#[derive(Debug, Clone, Copy)]
+enum DeclaredLeaf {
+    Text,
+    /// So many bytes.
+    Bytes(i32),
+}
+
+/// How many bytes an INTERVAL has.
+const INTERVAL_BYTES: i32 = 12;
 
 /// The file's part of the footer with the table's strings declared to be strings and plain types; `None` where that is so.
 pub(crate) fn declare(file: &FileMetaData, strings: &TextColumns) -> Result<Option<FileMetaData>> {
     if let Some(message) = interval_without_months(file) {
         return Err(ParquetError::General(message));
     }
-    let leaves = undeclared_strings(file, strings)?;
+    let strings = undeclared_strings(file, strings)?.into_iter();
+    let strings = strings.map(|leaf| (leaf, DeclaredLeaf::Text));
+    let intervals = interval_leaves(file).into_iter();
+    let intervals = intervals.map(|leaf| (leaf, DeclaredLeaf::Bytes(INTERVAL_BYTES)));
+    let leaves: BTreeMap<usize, DeclaredLeaf> = strings.chain(intervals).collect();
     let entries = plain_entries(file);
     if leaves.is_empty() && entries.is_none() {
         return Ok(None);
@@ -311,20 +324,29 @@ fn plain_entries(file: &FileMetaData) -> Option<Vec<KeyValue>> {
 }
 
 /// One node; `next` counts the leaves passed so far.
-fn declared(node: &Type, next: &mut usize, leaves: &BTreeSet<usize>) -> Result<TypePtr> {
+fn declared(
+    node: &Type,
+    next: &mut usize,
+    leaves: &BTreeMap<usize, DeclaredLeaf>,
+) -> Result<TypePtr> {
     let info = node.get_basic_info();
     let id = info.has_id().then(|| info.id());
     if node.is_primitive() {
         *next += 1;
-        if !leaves.contains(&(*next - 1)) {
-            return Ok(Arc::new(node.clone()));
-        }
-        let text = Type::primitive_type_builder(node.name(), Physical::BYTE_ARRAY)
-            .with_repetition(info.repetition())
-            .with_logical_type(Some(LogicalType::String))
-            .with_converted_type(ConvertedType::UTF8)
-            .with_id(id);
-        return Ok(Arc::new(text.build()?));
+        let leaf = match leaves.get(&(*next - 1)) {
+            None => return Ok(Arc::new(node.clone())),
+            Some(DeclaredLeaf::Text) => {
+                Type::primitive_type_builder(node.name(), Physical::BYTE_ARRAY)
+                    .with_logical_type(Some(LogicalType::String))
+                    .with_converted_type(ConvertedType::UTF8)
+            }
+            Some(DeclaredLeaf::Bytes(length)) => {
+                Type::primitive_type_builder(node.name(), Physical::FIXED_LEN_BYTE_ARRAY)
+                    .with_length(*length)
+            }
+        };
+        let leaf = leaf.with_repetition(info.repetition()).with_id(id);
+        return Ok(Arc::new(leaf.build()?));
     }
     let fields = node.get_fields().iter();
     let fields = fields.map(|field| declared(field, next, leaves));

@@ -22,6 +22,7 @@ pub mod csv;
 pub(crate) mod ipc;
 pub mod widen;
 pub mod names;
+mod parquet_intervals;
 pub mod footer;
 pub(crate) mod time_units;
 pub mod parquet;

@@ -55,6 +55,7 @@ use super::footer::{
     strings_of, without_page_indexes,
 };
 use super::names::with_distinct_names;
+use super::parquet_intervals::{adapters, with_intervals};
 use super::plain_types::plain_schema;
 use super::steady::Pinned;
 use super::time_units::schema_in_file_units;
@@ -164,7 +165,7 @@ impl Parquet {
                 object.location
             )));
         }
-        let schema = plain_schema(&schema);
+        let schema = with_intervals(&plain_schema(&schema), footer.file_metadata());
         Ok(with_strings(&schema, footer.file_metadata(), self.bytes))
     }
 }
@@ -409,7 +410,10 @@ impl FileFormat for Parquet {
         if let Some(bytes) = self.datafusion.metadata_size_hint() {
             source = source.with_metadata_size_hint(bytes);
         }
-        let conf = FileScanConfigBuilder::from(conf).with_source(Arc::new(source));
+        let adapters = adapters(source.table_schema().file_schema());
+        let conf = FileScanConfigBuilder::from(conf)
+            .with_expr_adapter(adapters)
+            .with_source(Arc::new(source));
         Ok(DataSourceExec::from_data_source(conf.build()))
     }
 

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use crate::support::{error, rows, run, session};
 use datafusion::arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Float32Array, Float64Array, Int32Array,
-    Int64Array, IntervalDayTimeArray, RecordBatch, StringArray, Time32MillisecondArray,
-    Time64MicrosecondArray, TimestampMicrosecondArray, TimestampNanosecondArray,
+    Int64Array, IntervalDayTimeArray, IntervalYearMonthArray, RecordBatch, StringArray,
+    Time32MillisecondArray, Time64MicrosecondArray, TimestampMicrosecondArray,
+    TimestampNanosecondArray,
 };
 use datafusion::arrow::datatypes::IntervalDayTime;
 use datafusion::parquet::arrow::ArrowWriter;
@@ -128,24 +129,35 @@ fn bytes_without_annotation_are_text_or_an_error() {
     folder.check("SELECT max(bad) FROM '{}/bytes.parquet'", &["616263"]);
 }
 
-// The reader gives days and milliseconds, so that 14 months of another writer were an interval of nothing.
+// The reader gives days and milliseconds, so that 14 months of another writer were an interval of nothing, and then refused.
 #[test]
-fn intervals_are_refused_unless_the_file_says_what_they_are() {
+fn intervals_keep_their_months() {
     let folder = Folder::new();
-    let interval = IntervalDayTime::new(2, 1000);
-    let columns: [(&str, ArrayRef); 2] = [
-        ("i", Arc::new(IntervalDayTimeArray::from(vec![interval]))),
-        ("x", Arc::new(Int64Array::from(vec![1]))),
+    let days = |days| Some(IntervalDayTime::new(days, 1000));
+    let days = vec![days(2), None, days(40)];
+    let columns: [(&str, ArrayRef); 3] = [
+        ("i", Arc::new(IntervalDayTimeArray::from(days))),
+        ("y", Arc::new(IntervalYearMonthArray::from(vec![14, 1, 1]))),
+        ("x", Arc::new(Int64Array::from(vec![1, 2, 3]))),
     ];
     folder.write("kept.parquet", Types::Kept, &columns);
-    folder.check("SELECT count(i) FROM '{}/kept.parquet'", &["1"]);
+    folder.check("SELECT count(i) FROM '{}/kept.parquet'", &["2"]);
     folder.write("forgotten.parquet", Types::Forgotten, &columns);
-    let told = folder
-        .error("SELECT x FROM '{}/forgotten.parquet'")
-        .to_string();
-    assert!(
-        told.contains("its column 'i' is an INTERVAL of months, days and milliseconds"),
-        "{told}"
+    folder.check(
+        "SELECT x, i = INTERVAL '2 days 1 second', y = INTERVAL '14 months' FROM '{}/forgotten.parquet' ORDER BY x",
+        &["1|true|true", "2|NULL|false", "3|false|false"],
+    );
+    folder.check(
+        "SELECT x FROM '{}/forgotten.parquet' WHERE y > INTERVAL '1 year' OR i > INTERVAL '1 month' ORDER BY x",
+        &["1", "3"],
+    );
+    folder.check(
+        "SELECT y = INTERVAL '1 month', count(*), count(i), max(x) FROM '{}/forgotten.parquet' GROUP BY y ORDER BY y",
+        &["true|2|1|3", "false|1|1|1"],
+    );
+    folder.check(
+        "SELECT DATE '2024-01-31' + y AS d FROM '{}/forgotten.parquet' WHERE i IS NULL",
+        &["2024-02-29T00:00:00"],
     );
 }
 
