@@ -87,7 +87,7 @@ impl Sequences {
     }
 
     /// Removes a sequence; whether there was one.
-    pub fn drop(&self, name: &str) -> bool {
+    pub fn remove(&self, name: &str) -> bool {
         self.0.lock().remove(&name.to_lowercase()).is_some()
     }
 

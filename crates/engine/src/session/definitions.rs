@@ -65,7 +65,7 @@ impl Session {
                 })?;
             }
             SequenceChange::Drop { name, missing } => {
-                if !sequences.drop(&name) && missing == Missing::Error {
+                if !sequences.remove(&name) && missing == Missing::Error {
                     return Err(missing_one("sequence", &name));
                 }
             }

@@ -10,7 +10,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use super::{ascending, call, meant, ordinal, refused, select_of};
 use crate::error::{Error, Result};
-use crate::sql::composite_groups::{columns_of, sets_of};
+use crate::sql::fixes::composite_groups::{columns_of, sets_of};
 use crate::sql::tokens::token_forms::GROUP_DISTINCT;
 
 /// Orders a query WITH TOTALS so that the total comes last.

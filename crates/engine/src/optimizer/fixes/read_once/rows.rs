@@ -29,7 +29,7 @@ use tokio::sync::OnceCell;
 pub(super) struct SharedRows(OnceCell<(Vec<RecordBatch>, MemoryReservation)>);
 
 impl SharedRows {
-    async fn get(
+    pub async fn get(
         &self,
         input: Arc<dyn ExecutionPlan>,
         context: Arc<TaskContext>,

@@ -320,7 +320,8 @@ impl PhysicalOptimizerRule for SeparateTurns {
                 return Ok(Transformed::no(node));
             }
             let parts = vec![Arc::clone(recursion.static_term()), term.data];
-            Ok(Transformed::yes(node.with_new_children(parts)?))
+            let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+            Ok(Transformed::yes(node.replace_children(parts, options)?))
         });
         separate.data()
     }

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
-use datafusion::common::{JoinType, Result, ScalarValue, plan_err};
+use datafusion::common::{ExprSchema, JoinType, Result, ScalarValue, plan_err};
 use datafusion::logical_expr::logical_plan::{Filter, Join, Union};
 use datafusion::logical_expr::utils::conjunction;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
