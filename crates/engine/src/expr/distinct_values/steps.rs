@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, UInt32Array};
 use datafusion::arrow::compute::{cast, max, min};
-use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema, TimeUnit};
+use datafusion::arrow::datatypes::{DataType, Field, Int64Type, Schema};
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{Result, internal_datafusion_err};
 use datafusion::functions::datetime::date_part::DatePartFunc;
