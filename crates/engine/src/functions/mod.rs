@@ -83,7 +83,9 @@ pub(crate) use scalar::{
 pub(crate) use sequences::{AfterLast, OldSequence, SequenceNumbers, Sequences};
 pub(crate) use sql_formats::with_sql_format;
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
+pub(crate) use aggregates::totals_in_order::{mean_from_first, sum_from_first};
 pub(crate) use tried::tried;
+pub(crate) use casts::unsigned_huge::{TRY_UNSIGNED_HUGE, UNSIGNED_HUGE};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
 
 /// The name of the aggregate that is planned for another name, as `avg` is for `mean`.
@@ -179,6 +181,7 @@ pub fn register(context: &SessionContext) {
     let scalars = scalars
         .chain(casts::uuid_text::functions())
         .chain(arithmetic::many_places::functions())
+        .chain(casts::unsigned_huge::functions())
         .chain([backward_slices::slices()])
         .chain(ranges::functions())
         .chain(long_values::functions());

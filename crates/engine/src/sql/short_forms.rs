@@ -25,7 +25,8 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::functions::{
-    AT_TIME_ZONE, BIT_NOT, CENTURY, JSON, MILLENNIUM, TRY_UUID, UUID, WHOLE_QUOTIENT,
+    AT_TIME_ZONE, BIT_NOT, CENTURY, JSON, MILLENNIUM, TRY_UNSIGNED_HUGE, TRY_UUID, UNSIGNED_HUGE,
+    UUID, WHOLE_QUOTIENT,
 };
 use crate::sql::ast::{
     call, function_name, literal_text, number, object, parse_expr, plain_arguments, quoted, text,
@@ -33,7 +34,7 @@ use crate::sql::ast::{
 };
 use crate::sql::expand::joined_aliases::as_query;
 use crate::sql::short_forms::intervals::{added, interval_of, negated};
-use crate::sql::short_forms::known_types::known_type;
+use crate::sql::short_forms::known_types::{huge, is_unsigned_huge, known_type};
 use crate::sql::short_forms::numbered_lambdas::{Applied, NumberedLambda};
 use crate::sql::short_forms::ordinality::number_rows;
 use crate::sql::walk::flow;
@@ -48,7 +49,7 @@ impl VisitorMut for ShortForms {
     fn pre_visit_statement(&mut self, statement: &mut SqlStatement) -> ControlFlow<Error> {
         if let SqlStatement::CreateTable(table) = statement {
             for column in &mut table.columns {
-                checked_column(column);
+                flow(checked_column(column))?;
                 known_type(&mut column.data_type);
             }
         }
@@ -82,18 +83,27 @@ impl VisitorMut for ShortForms {
     }
 }
 
-/// A column of JSON, or of UUIDs, is text that is checked.
-fn checked_column(column: &mut ColumnDef) {
+/// A column of JSON, or of UUIDs, is text that is checked; one of UHUGEINT a decimal that is.
+fn checked_column(column: &mut ColumnDef) -> Result<()> {
     let name = Expr::Identifier(column.name.clone());
-    let check = match column.data_type {
-        DataType::JSON => call("json_valid", vec![name]),
-        DataType::Uuid => Expr::IsNotDistinctFrom(
-            Box::new(name.clone()),
-            Box::new(quoted_call(TRY_UUID, vec![name])),
-        ),
-        _ => return,
+    let (of, check) = match &column.data_type {
+        DataType::JSON => (DataType::Varchar(None), call("json_valid", vec![name])),
+        DataType::Uuid => {
+            let uuid = quoted_call(TRY_UUID, vec![name.clone()]);
+            let is_one = Expr::IsNotDistinctFrom(Box::new(name), Box::new(uuid));
+            (DataType::Varchar(None), is_one)
+        }
+        other if is_unsigned_huge(other)? => {
+            let is_one = Expr::BinaryOp {
+                left: Box::new(name),
+                op: BinaryOperator::GtEq,
+                right: Box::new(number(0)),
+            };
+            (huge(), is_one)
+        }
+        _ => return Ok(()),
     };
-    column.data_type = DataType::Varchar(None);
+    column.data_type = of;
     column.options.push(ColumnOptionDef {
         name: None,
         option: ColumnOption::Check(CheckConstraint {
@@ -102,6 +112,7 @@ fn checked_column(column: &mut ColumnDef) {
             enforced: None,
         }),
     });
+    Ok(())
 }
 
 /// SEMI JOIN and ANTI JOIN keep rows of the left table.
@@ -149,7 +160,7 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
             expr,
             data_type,
             ..
-        } => cast_of(kind, expr, data_type),
+        } => cast_of(kind, expr, data_type)?,
         Expr::AtTimeZone {
             timestamp,
             time_zone,
@@ -162,7 +173,7 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
             data_type: data_type @ (DataType::Uuid | DataType::JSON),
             value,
             ..
-        }) => cast_of(&CastKind::Cast, &mut Expr::Value(value.clone()), data_type),
+        }) => cast_of(&CastKind::Cast, &mut Expr::Value(value.clone()), data_type)?,
         Expr::Interval(interval) => interval_of(interval)?,
         Expr::Extract { field, expr, .. } if is_called(&field.to_string()) => {
             let function = field.to_string().to_lowercase();
@@ -182,9 +193,25 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
 }
 
 /// A cast to a type that DataFusion has as a function, or under another name.
-fn cast_of(kind: &CastKind, expr: &mut Expr, data_type: &mut DataType) -> Option<Expr> {
+fn cast_of(kind: &CastKind, expr: &mut Expr, data_type: &mut DataType) -> Result<Option<Expr>> {
     let or_null = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
-    match data_type {
+    let is_unsigned_huge = is_unsigned_huge(data_type)?;
+    Ok(match data_type {
+        _ if is_unsigned_huge => {
+            let name = if or_null {
+                TRY_UNSIGNED_HUGE
+            } else {
+                UNSIGNED_HUGE
+            };
+            let number = Expr::Cast {
+                kind: kind.clone(),
+                expr: Box::new(expr.clone()),
+                data_type: huge(),
+                array: false,
+                format: None,
+            };
+            Some(quoted_call(name, vec![number]))
+        }
         DataType::Uuid => {
             let name = if or_null { TRY_UUID } else { UUID };
             Some(quoted_call(name, vec![expr.clone()]))
@@ -199,7 +226,7 @@ fn cast_of(kind: &CastKind, expr: &mut Expr, data_type: &mut DataType) -> Option
             known_type(data_type);
             by_position(kind, expr, data_type)
         }
-    }
+    })
 }
 
 /// `root.a.f(x)[1:]`: names behind anything but a name are fields, calls behind a dot have what stands before for their

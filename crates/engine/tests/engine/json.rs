@@ -237,12 +237,35 @@ fn records_lie_as_they_like() {
     check(&session, &sql, &["{\"a\":1}", "[1]"]);
     let sql = format!("SELECT a FROM read_json('{path}', columns => {{'a': 'BIGINT'}})");
     assert_eq!(bad_line(&session, &sql, &["mixed.json", "object"]), Some(2));
-    let path = write(&folder, "none.json", "[]");
-    assert!(
-        error(&session, &format!("SELECT * FROM '{path}'"))
-            .to_string()
-            .contains("no columns")
-    );
+}
+
+// They had no columns, and so were no table.
+#[test]
+fn objects_without_fields_and_files_without_records_are_tables() {
+    let (folder, session) = (tempfile::tempdir().unwrap(), session());
+    let two = ["{}", "{}"];
+    for (name, content, expected) in [
+        ("none.json", "[]", &two[..0]),
+        ("nothing.json", "", &two[..0]),
+        ("lines.ndjson", "\n\n", &two[..0]),
+        ("object.json", "{}", &two[..1]),
+        ("objects.ndjson", "{}\n{}\n", &two[..]),
+        ("array.json", "[{}, {}]", &two[..]),
+    ] {
+        let path = write(&folder, name, content);
+        check(&session, &format!("SELECT * FROM '{path}'"), expected);
+        let count = expected.len().to_string();
+        check(
+            &session,
+            &format!("SELECT count(*) FROM '{path}'"),
+            &[count.as_str()],
+        );
+        let named = format!("read_json('{path}', columns => {{'a': 'BIGINT'}})");
+        let nulls = vec!["NULL"; expected.len()];
+        check(&session, &format!("SELECT a FROM {named}"), &nulls);
+    }
+    let path = write(&folder, "later.ndjson", "{}\n{\"a\": 1}\n");
+    check(&session, &format!("SELECT a FROM '{path}'"), &["NULL", "1"]);
 }
 
 // Each column was the whole array.

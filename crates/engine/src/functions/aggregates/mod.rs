@@ -25,3 +25,4 @@ pub(in crate::functions) mod standing;
 pub(in crate::functions) mod recomputed;
 pub(in crate::functions) mod distinct_rows;
 pub(in crate::functions) mod exclusions;
+pub(in crate::functions) mod totals_in_order;

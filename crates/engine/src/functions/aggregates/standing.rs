@@ -591,7 +591,7 @@ impl Call {
         }
     }
 
-    /// A list of the quantiles of several shares.
+    /// A list of the quantiles of several shares; NULL where no value has one.
     fn each_share(&self, x: &Expr, shares: Vec<Expr>, over: Over) -> Result<Expr> {
         let function = match self.name.as_str() {
             "percentile_cont" => Arc::new(percentile_cont::percentile_cont()),
@@ -599,12 +599,18 @@ impl Call {
             _ => self.discrete(),
         };
         let one = |share| over(Arc::clone(&function), One::of(vec![x.clone(), share]));
-        if shares.is_empty() {
+        let (quantiles, is_empty) = match shares.is_empty() {
             // Without an aggregate there would be a list for each row.
-            let list = make_array(vec![one(lit(0.5))]);
-            return Ok(array_slice(list, lit(1_i64), lit(0_i64), None));
-        }
-        Ok(make_array(shares.into_iter().map(one).collect()))
+            true => (vec![one(lit(0.5))], true),
+            false => (shares.into_iter().map(one).collect::<Vec<Expr>>(), false),
+        };
+        let has_values = quantiles[0].clone().is_not_null();
+        let list = make_array(quantiles);
+        let list = match is_empty {
+            true => array_slice(list, lit(1_i64), lit(0_i64), None),
+            false => list,
+        };
+        Ok(when(has_values, list).end()?)
     }
 }
 

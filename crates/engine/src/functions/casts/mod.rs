@@ -8,6 +8,8 @@ pub(in crate::functions) mod at_time_zone;
 pub(in crate::functions) mod coarser_times;
 pub(in crate::functions) mod uuid_text;
 pub(in crate::functions) mod intervals;
+pub(in crate::functions) mod map_keys;
+pub(in crate::functions) mod unsigned_huge;
 pub(in crate::functions) mod text_casts;
 pub(in crate::functions) mod written_times;
 pub(in crate::functions) mod zones;

@@ -1,8 +1,8 @@
-//! Casts of lists and structs whose parts are cast as SQL casts them alone.
+//! Casts of lists, structs and maps whose parts are cast as SQL casts them alone.
 //!
-//! In: a list or struct, and the type that CAST or TRY_CAST names. Out: numbers rounded to integers, timestamps read and written
+//! In: a list, struct or map, and the type that CAST or TRY_CAST names. Out: numbers rounded to integers, timestamps read and written
 //! as they are outside a list.
-//! Invariant: a part has the value that its own cast has. DataFusion cuts `[1.7]::INT[]` to 1.
+//! Invariant: a part has the value that its own cast has. DataFusion cuts `[1.7]::INT[]` to 1. Keys of maps stay unique (map_keys.rs).
 //! Not here: casts of single values (optimizer/fixes/meanings.rs), strings of whole lists (text_casts.rs).
 
 use std::sync::Arc;
@@ -20,6 +20,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::functions::casts::coarser_times::{is_coarser, nearest};
+use crate::functions::casts::map_keys::MapParts;
 use crate::functions::casts::text_casts::{is_text_cast, read_strings};
 use crate::functions::casts::value_text::{is_written_here, strings_of_values};
 use crate::functions::null_as_args;
@@ -33,9 +34,9 @@ pub(crate) enum Halves {
     Away,
 }
 
-/// True of casts of lists and structs with parts that DataFusion casts in another way than SQL.
+/// True of casts of lists, structs and maps with parts that DataFusion casts in another way than SQL.
 pub(crate) fn is_nested_cast(of: &DataType, to: &DataType) -> bool {
-    let is_nested = item(of).is_some() || matches!(of, DataType::Struct(_));
+    let is_nested = item(of).is_some() || matches!(of, DataType::Struct(_) | DataType::Map(..));
     is_nested && has_own_part(of, to)
 }
 
@@ -50,6 +51,10 @@ fn has_own_part(of: &DataType, to: &DataType) -> bool {
             None => false,
         });
     }
+    if let (Some((of_key, of)), Some((to_key, to))) = (entry(of), entry(to)) {
+        let is_other_text = of_key.is_string() && to_key.is_string();
+        return of_key != to_key && !is_other_text || has_own_part(of, to);
+    }
     let is_rounded = to.is_integer() && (of.is_floating() || of.is_decimal());
     is_rounded
         || is_coarser(of, to)
@@ -62,6 +67,17 @@ fn item(list: &DataType) -> Option<&FieldRef> {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
             Some(item)
         }
+        _ => None,
+    }
+}
+
+/// The types of a map's keys and values.
+fn entry(map: &DataType) -> Option<(&DataType, &DataType)> {
+    let DataType::Map(entries, _) = map else {
+        return None;
+    };
+    match entries.data_type() {
+        DataType::Struct(fields) => Some((fields.first()?.data_type(), fields.get(1)?.data_type())),
         _ => None,
     }
 }
@@ -147,6 +163,14 @@ impl NestedCast {
             let nulls = values.nulls().cloned();
             let parts = StructArray::try_new_with_length(fields.into(), columns, nulls, length)?;
             return self.by_datafusion(&(Arc::new(parts) as ArrayRef), to);
+        }
+        if let (DataType::Map(..), DataType::Map(entries, is_sorted), Some((key, value))) =
+            (of, to, entry(to))
+        {
+            let mut parts = MapParts::of(values.as_map())?;
+            parts.keys = self.cast(&parts.keys, key)?;
+            parts.values = self.cast(&parts.values, value)?;
+            return parts.maps(entries, *is_sorted, self.is_try);
         }
         if to.is_integer() && (of.is_floating() || of.is_decimal()) {
             return self.by_datafusion(&self.rounded(values)?, to);

@@ -11,7 +11,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, ListArray, MapArray, StringViewArray,
+    Array, ArrayRef, AsArray, BinaryArray, BooleanArray, ListArray, StringViewArray,
     StringViewBuilder, StructArray, new_null_array,
 };
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
@@ -28,6 +28,7 @@ use crate::error::types::type_name;
 use crate::expr::columns::has_offset;
 use crate::functions::casts::coarser_times::nearest;
 use crate::functions::casts::intervals::Interval;
+use crate::functions::casts::map_keys::MapParts;
 use crate::functions::casts::written_times;
 use crate::functions::casts::zones::in_zone;
 use crate::functions::null_as_args;
@@ -177,7 +178,7 @@ impl StringCast {
                 Ok(cast(&nearest(&self.values(strings, &finer)?, to)?, to)?)
             }
             DataType::Struct(fields) => self.structs(strings, fields, to),
-            DataType::Map(entries, _) => self.maps(strings, entries, to),
+            DataType::Map(entries, is_sorted) => self.maps(strings, (entries, *is_sorted), to),
             to if written_times::is_date_or_timestamp(to) => self.times(strings, to),
             DataType::Interval(_) => {
                 let readable =
@@ -363,7 +364,7 @@ impl StringCast {
     fn maps(
         &self,
         strings: &StringViewArray,
-        entries: &FieldRef,
+        (entries, is_sorted): (&FieldRef, bool),
         to: &DataType,
     ) -> Result<ArrayRef> {
         let DataType::Struct(fields) = entries.data_type() else {
@@ -391,13 +392,13 @@ impl StringCast {
         }
         let keys = self.values(&keys.finish(), fields[0].data_type())?;
         let values = self.values(&values.finish(), fields[1].data_type())?;
-        let columns = StructArray::try_new(fields.clone(), vec![keys, values], None)?;
-        let offsets = OffsetBuffer::from_lengths(lengths);
-        let nulls = Some(NullBuffer::from(valid));
-        let entries = Arc::clone(entries);
-        Ok(Arc::new(MapArray::try_new(
-            entries, offsets, columns, nulls, false,
-        )?))
+        let parts = MapParts {
+            valid,
+            lengths,
+            keys,
+            values,
+        };
+        parts.maps(entries, is_sorted, self.is_try)
     }
 
     fn lists(&self, strings: &StringViewArray, to: &DataType) -> Result<ArrayRef> {

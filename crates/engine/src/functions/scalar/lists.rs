@@ -24,6 +24,7 @@ use datafusion::logical_expr::{Expr, ScalarUDF, cast as cast_to, lit, when};
 use super::definition::{CallArguments, CallForm, Definition, rows, stands};
 use super::kinds::{ParameterKind, list_of};
 use crate::functions::equal_values::sortable;
+use crate::functions::casts::map_keys::MapParts;
 
 const LIST: &[CallForm] = &[&[ParameterKind::List]];
 
@@ -372,7 +373,7 @@ fn not_entries() -> datafusion::common::DataFusionError {
 }
 
 fn map_from_entries(call: &CallArguments) -> Result<ArrayRef> {
-    let DataType::Map(entries, _) = call.returns else {
+    let DataType::Map(entries, is_sorted) = call.returns else {
         return Err(not_entries());
     };
     let DataType::Struct(fields) = entries.data_type() else {
@@ -385,11 +386,6 @@ fn map_from_entries(call: &CallArguments) -> Result<ArrayRef> {
         return Err(call.invalid("a key or an entry is NULL"));
     }
     let values = datafusion::arrow::array::StructArray::try_new(fields.clone(), columns, None)?;
-    Ok(Arc::new(MapArray::try_new(
-        Arc::clone(entries),
-        offsets,
-        values,
-        nulls,
-        false,
-    )?))
+    let maps = MapArray::try_new(Arc::clone(entries), offsets, values, nulls, *is_sorted)?;
+    MapParts::of(&maps)?.maps(entries, *is_sorted, false)
 }

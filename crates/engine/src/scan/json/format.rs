@@ -50,7 +50,7 @@ const FILE_ROWS: usize = 256;
 /// Files that are looked at at all, unless all rows are.
 const FILES_MAX: usize = 1_024;
 
-/// The name of the only column of records that are no objects.
+/// The name of the only column of records that are no objects, or objects without fields.
 const VALUE_COLUMN: &str = "json";
 
 /// JSON files.
@@ -153,6 +153,14 @@ impl Json {
                 let kind = shape.json_type(depth);
                 (Root::Value, vec![(VALUE_COLUMN.to_string(), kind)])
             }
+        };
+        // Objects without fields are rows, too, and a file without records has none.
+        let (root, fields) = match fields.is_empty() && self.options.columns.is_none() {
+            true => (
+                Root::Value,
+                vec![(VALUE_COLUMN.to_string(), JsonType::Json)],
+            ),
+            false => (root, fields),
         };
         let layout = match seen.needs_values {
             true => Layout::Values,

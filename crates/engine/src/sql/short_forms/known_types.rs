@@ -2,9 +2,11 @@
 //!
 //! In: a type as it is written. Out: the same under the name that DataFusion has for it, also within lists and structs.
 //! Invariant: a type that is no other's name stays.
-//! Not here: JSON and UUID, whose values are checked (short_forms.rs).
+//! Not here: JSON, UUID and UHUGEINT, whose values are checked (short_forms.rs).
 
 use datafusion::sql::sqlparser::ast::{DataType, ExactNumberInfo, TimezoneInfo};
+
+use crate::error::{Error, Result};
 
 /// Types that DataFusion has under another name: integers of 128 bits are decimals of 38 digits.
 pub(super) fn known_type(data_type: &mut DataType) {
@@ -12,7 +14,7 @@ pub(super) fn known_type(data_type: &mut DataType) {
         AngleBracket, Parenthesis, SquareBracket,
     };
     let known = match data_type {
-        DataType::HugeInt | DataType::UHugeInt => Some(huge()),
+        DataType::HugeInt => Some(huge()),
         DataType::Blob(None) => Some(DataType::Bytea),
         DataType::CharVarying(_) | DataType::CharacterVarying(_) => Some(DataType::Varchar(None)),
         // Of more than 24 bits a float is one of 64.
@@ -35,7 +37,7 @@ pub(super) fn known_type(data_type: &mut DataType) {
         DataType::Float64 => Some(DataType::Double(ExactNumberInfo::None)),
         DataType::Custom(name, modifiers) if modifiers.is_empty() => {
             match name.to_string().to_lowercase().as_str() {
-                "hugeint" | "uhugeint" | "int128" => Some(huge()),
+                "hugeint" | "int128" => Some(huge()),
                 "uinteger" => Some(DataType::IntegerUnsigned(None)),
                 "long" => Some(DataType::BigInt(None)),
                 "short" => Some(DataType::SmallInt(None)),
@@ -65,11 +67,39 @@ pub(super) fn known_type(data_type: &mut DataType) {
     }
 }
 
+/// Whether a type is UHUGEINT: decimals that are checked to have no sign. Nobody would check those within other types.
+pub(super) fn is_unsigned_huge(data_type: &DataType) -> Result<bool> {
+    use datafusion::sql::sqlparser::ast::ArrayElemTypeDef::{
+        AngleBracket, Parenthesis, SquareBracket,
+    };
+    let parts: Vec<&DataType> = match data_type {
+        DataType::UHugeInt => return Ok(true),
+        DataType::Custom(name, modifiers) if modifiers.is_empty() => {
+            return Ok(name.to_string().eq_ignore_ascii_case("uhugeint"));
+        }
+        DataType::Array(AngleBracket(inner) | SquareBracket(inner, _) | Parenthesis(inner)) => {
+            vec![inner]
+        }
+        DataType::Struct(fields, _) => fields.iter().map(|field| &field.field_type).collect(),
+        DataType::Map(key, value) => vec![key, value],
+        _ => Vec::new(),
+    };
+    for part in parts {
+        if is_unsigned_huge(part)? {
+            return Err(Error::Unsupported {
+                message: format!("UHUGEINT within {data_type}; HUGEINT has the same digits"),
+            });
+        }
+    }
+    Ok(false)
+}
+
 /// A timestamp of so many digits behind the second.
 fn timestamp(digits: u64) -> DataType {
     DataType::Timestamp(Some(digits), TimezoneInfo::None)
 }
 
-fn huge() -> DataType {
+/// Integers of 128 bits.
+pub(super) fn huge() -> DataType {
     DataType::Decimal(ExactNumberInfo::PrecisionAndScale(38, 0))
 }

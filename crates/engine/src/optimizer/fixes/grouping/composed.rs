@@ -9,8 +9,8 @@
 //! - `array_agg(DISTINCT l ORDER BY l)` of lists and structs: `list_sort(array_agg(DISTINCT l))`;
 //! - `regr_r2`: of `regr_sxx`, `regr_syy` and `regr_sxy`, 1 where y is constant and x is not;
 //! - `grouping` of more than 31 columns: of two, as BIGINT; `sum` and `avg` of narrow decimals: of wide ones;
-//! - `count(DISTINCT *)`: `count(DISTINCT (all, columns))`;
-//! - `string_agg` and `nth_value` in another order than one before: of `array_agg` in that order; `avg(x ORDER BY y)`: `avg(x)`.
+//! - `count(DISTINCT *)`: `count(DISTINCT (all, columns))`; `sum(x ORDER BY y)` and `avg` of exact numbers: `sum(x)`, `avg(x)`;
+//! - the same of floats, `string_agg` and `nth_value` in another order than one before: of `array_agg` in that order.
 //!
 //! Not here: the same over windows, but for `regr_r2` (signed_counts.rs).
 
@@ -38,10 +38,11 @@ use datafusion::logical_expr::{
     Aggregate, AggregateUDF, Cast, Expr, ExprSchemable, LogicalPlan, Projection, lit, when,
 };
 use datafusion::optimizer::AnalyzerRule;
+use grouse_groupby::keys::decoded;
 
 use crate::functions::{
-    is_exact_avg, is_median, is_percentile_disc, is_whole_row, list_in_order, temporal_median,
-    with_middle,
+    is_exact_avg, is_exact_sum, is_median, is_percentile_disc, is_whole_row, list_in_order,
+    mean_from_first, sum_from_first, temporal_median, with_middle,
 };
 use crate::optimizer::fixes::{Below, bare, each_plan, under_names};
 
@@ -178,8 +179,9 @@ impl AggregateParts {
 }
 
 /// Aggregates whose result does not depend on the order of their rows, for which DataFusion would nevertheless sort them.
-const ORDERLESS: [&str; 13] = [
+const ORDERLESS: [&str; 14] = [
     "avg",
+    "sum",
     "count",
     "corr",
     "covar_pop",
@@ -230,6 +232,11 @@ fn of_parts(
             true => element_in_order(call, parts),
             false => None,
         });
+    }
+    if let Ok(values) = &first_type
+        && let Some(total) = total_in_order(call, values, parts)?
+    {
+        return Ok(Some(total));
     }
     if ORDERLESS.contains(&call.func.name()) && !call.params.order_by.is_empty() {
         let mut call = call.clone();
@@ -414,6 +421,46 @@ fn joined(
     let values = parts.column(values_in_order(call, value.clone()));
     let joined = array_to_string(values, between.clone());
     Ok(Some(cast(joined, DataType::LargeUtf8)))
+}
+
+/// `sum(x ORDER BY y)` and `avg(x ORDER BY y)` of floats by `array_agg(x ORDER BY y)`; the sums of other numbers are exact in any
+/// order.
+fn total_in_order(
+    call: &AggregateFunction,
+    values: &DataType,
+    parts: &mut AggregateParts,
+) -> Result<Option<Expr>> {
+    let AggregateFunctionParams {
+        args,
+        distinct,
+        order_by,
+        ..
+    } = &call.params;
+    let total = match (is_exact_sum(&call.func), is_exact_avg(&call.func)) {
+        (true, _) => sum_from_first,
+        (_, true) => mean_from_first,
+        _ => return Ok(None),
+    };
+    let ([value], true) = (args.as_slice(), decoded(values).is_floating()) else {
+        return Ok(None);
+    };
+    let is_by_value = matches!(order_by.as_slice(), [key] if key.expr == *value);
+    if order_by.is_empty() {
+        return Ok(None);
+    }
+    if *distinct && !is_by_value {
+        return plan_err!(
+            "with DISTINCT, {} is ordered by its argument alone",
+            call.func.name()
+        );
+    }
+    let double = cast(value.clone(), DataType::Float64);
+    let mut listed = with_args(call, vec![double.clone()]);
+    listed.func = array_agg_udaf();
+    if *distinct {
+        listed.params.order_by[0].expr = double;
+    }
+    Ok(Some(total(parts.column(listed))))
 }
 
 /// `string_agg(x, ',' ORDER BY y)` by `array_agg(x ORDER BY y)`.

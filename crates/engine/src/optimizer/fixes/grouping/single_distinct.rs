@@ -1,16 +1,19 @@
 //! DataFusion's two-step plan for one DISTINCT argument: held back where there are other aggregates, offered what it overlooks.
 //!
 //! In: a plan on its way through DataFusion's `single_distinct_aggregation_to_group_by`. Out: what that rule makes of
-//! it, the plan unchanged, or the plan with the names of its aggregates moved to a projection. A `count(DISTINCT x)`
-//! that a rewrite put in the place of `uniq_exact(x)` carries that name, and DataFusion looks for bare aggregates.
+//! it, with the user's name for the argument; the plan unchanged; or the plan with the names of its aggregates moved to a
+//! projection. A `count(DISTINCT x)` in the place of `uniq_exact(x)` carries that name, and DataFusion looks for bare ones.
 //! Invariant: an integer, decimal or duration sum is finished once. The two-step plan of `sum(x), count(DISTINCT y)`
 //! sums x per y first: a sum per y may not fit its type where the whole sum does.
 //! Not here: DISTINCT beside other aggregates in our operator, which keeps their states per key and not per pair of key
 //! and y (exec/distinct_groupings.rs).
 
-use datafusion::common::Result;
-use datafusion::common::tree_node::Transformed;
-use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan};
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::Field;
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, Result};
+use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Projection};
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::aggregate::native::arguments_per_field;
@@ -36,8 +39,69 @@ pub(in crate::optimizer) fn rewrite(
                 None => Transformed::no(plan),
             })
         }
-        _ => datafusion.rewrite(plan, config),
+        _ => {
+            let rewritten = datafusion.rewrite(plan, config)?;
+            match rewritten.transformed {
+                true => rewritten.map_data(as_written),
+                false => Ok(rewritten),
+            }
+        }
     }
+}
+
+/// What DataFusion calls the values of the DISTINCT argument.
+const DISTINCT_VALUES: &str = "alias1";
+
+/// The two steps with the name that the query has for the distinct values: an error of an aggregate says `sum(DISTINCT x)`.
+fn as_written(plan: LogicalPlan) -> Result<LogicalPlan> {
+    let LogicalPlan::Projection(projection) = &plan else {
+        return Ok(plan);
+    };
+    let LogicalPlan::Aggregate(outer) = projection.input.as_ref() else {
+        return Ok(plan);
+    };
+    let LogicalPlan::Aggregate(inner) = outer.input.as_ref() else {
+        return Ok(plan);
+    };
+    let Some((Expr::Alias(values), keys)) = inner.group_expr.split_last() else {
+        return Ok(plan);
+    };
+    let name = format!("DISTINCT {}", values.expr.human_display());
+    let is_taken = |field: &Arc<Field>| *field.name() == name;
+    if values.name != DISTINCT_VALUES || inner.schema.fields().iter().any(is_taken) {
+        return Ok(plan);
+    }
+    let values = values.expr.as_ref().clone().alias(&name);
+    let keys = keys.iter().cloned().chain([values]).collect();
+    let inner = Aggregate::try_new(Arc::clone(&inner.input), keys, inner.aggr_expr.clone())?;
+    let aggregates = outer.aggr_expr.iter().cloned();
+    let aggregates = aggregates.map(|expr| of_values(expr, &name));
+    let aggregates = aggregates.collect::<Result<Vec<_>>>()?;
+    let inner = Arc::new(LogicalPlan::Aggregate(inner));
+    let keys = outer.group_expr.clone();
+    let outer = Aggregate::try_new(inner, keys, aggregates)?;
+    let columns = projection.expr.iter().zip(outer.schema.columns());
+    let columns = columns.map(|(expr, column)| {
+        let (relation, name) = expr.qualified_name();
+        Expr::Column(column).alias_qualified(relation, name)
+    });
+    let columns = columns.collect();
+    let outer = Arc::new(LogicalPlan::Aggregate(outer));
+    Ok(LogicalPlan::Projection(Projection::try_new(
+        columns, outer,
+    )?))
+}
+
+/// The aggregate over the distinct values under their new name.
+fn of_values(aggregate: Expr, name: &str) -> Result<Expr> {
+    let renamed = aggregate.transform(|part| match &part {
+        Expr::Column(column) if column.relation.is_none() && column.name == DISTINCT_VALUES => {
+            let values = Column::new_unqualified(name);
+            Ok(Transformed::yes(Expr::Column(values)))
+        }
+        _ => Ok(Transformed::no(part)),
+    });
+    Ok(renamed?.data)
 }
 
 fn is_named_distinct(expr: &Expr) -> bool {
