@@ -26,6 +26,7 @@ mod calendar;
 mod scalar;
 mod version;
 mod sequences;
+mod row_values;
 mod between;
 mod list_reduce;
 
@@ -76,6 +77,7 @@ pub(crate) use casts::value_text::{is_written_here, strings_of_values, text_of_v
 pub(crate) use casts::written_times::readable;
 pub(crate) use casts::zones::{is_zone_cast, is_zone_sum, zone_cast, zone_sum};
 pub(crate) use lengths::text_views;
+pub(crate) use row_values::ROW_VALUE;
 pub(crate) use scalar::{
     CENTURY, JSON, JSON_AS, MILLENNIUM, is_json, json_kept, json_part, list_in_order,
     marked_as_json,
@@ -175,6 +177,7 @@ pub fn register(context: &SessionContext) {
         arithmetic::modulo::modulo(),
         arithmetic::whole_quotient::whole_quotient(),
         arithmetic::bits::bit_not(),
+        row_values::row_value(),
     ]);
     let scalars = scalars.chain(scalar::functions());
     let scalars = scalars.chain([ScalarUDF::from(version::Version::new())]);

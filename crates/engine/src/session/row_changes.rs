@@ -10,7 +10,7 @@ use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::{Schema, UInt64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::TableReference;
-use datafusion::common::tree_node::TreeNode;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{DdlStatement, Expr, LogicalPlan};
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
@@ -41,6 +41,14 @@ impl Session {
             self.planned(planning, others, &params).await?;
         }
         let counting = self.planned(planning, change.counted()?, &params).await?;
+        if is_volatile(&counting)? {
+            // The rows are counted and made anew by two queries.
+            return Err(Error::Unsupported {
+                message: "a condition that differs each time, as with random(), in DELETE and UPDATE that read other rows; \
+                          keep its outcome in a column first"
+                    .to_string(),
+            });
+        }
         let table = self
             .context()
             .table_provider(reference(&change.table))
@@ -179,6 +187,18 @@ impl Session {
         let query = Query::new(plan, context, self.workers());
         Ok(query.execute()?.try_collect().await?)
     }
+}
+
+/// Whether a query may have another result each time.
+fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
+    let mut found = false;
+    plan.apply_with_subqueries(|part| {
+        part.apply_expressions(|expr| {
+            found |= expr.is_volatile();
+            Ok(TreeNodeRecursion::Continue)
+        })
+    })?;
+    Ok(found)
 }
 
 /// The default of the last column of a query, which reads no other column.

@@ -1,19 +1,19 @@
 //! `UPDATE t SET (a, b) = (1, 2)` as assignments of one column each.
 //!
-//! In: a parsed UPDATE. Out: the same, in which each column has a value of its own; of a query it is the column of that place.
-//! Invariant: a list has as many values as columns.
-//! Not here: queries within UPDATE (changed_rows.rs).
+//! In: a parsed UPDATE. Out: the same, in which each column has a value of its own; a list that is one row of a query stays.
+//! Invariant: a list has as many values as columns, and no column is set twice.
+//! Not here: queries within UPDATE, which are read once for all columns of a list (changed_rows.rs).
 
-use std::ops::ControlFlow;
+use std::collections::HashSet;
 
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Expr, ObjectName, Query, SelectItem, SetExpr,
-    Statement as SqlStatement, Value, visit_expressions,
+    Statement as SqlStatement,
 };
 
 use crate::error::{Error, Result};
-use crate::sql::ast::{function_name, parse_expr, plain_arguments};
+use crate::sql::ast::{function_name, plain_arguments};
 
 /// Sets the columns of lists one by one.
 pub(crate) fn set_one_by_one(statement: &mut DataFusionStatement) -> Result<()> {
@@ -27,6 +27,11 @@ pub(crate) fn set_one_by_one(statement: &mut DataFusionStatement) -> Result<()> 
     for assignment in std::mem::take(&mut update.assignments) {
         let Assignment { target, value } = assignment;
         match target {
+            AssignmentTarget::Tuple(columns) if let Expr::Subquery(query) = &value => {
+                check_columns(query, columns.len())?;
+                let target = AssignmentTarget::Tuple(columns);
+                assignments.push(Assignment { target, value });
+            }
             AssignmentTarget::Tuple(columns) => {
                 let values = values_of(&value, columns.len())?;
                 assignments.extend(columns.into_iter().zip(values).map(one));
@@ -34,7 +39,32 @@ pub(crate) fn set_one_by_one(statement: &mut DataFusionStatement) -> Result<()> 
             target => assignments.push(Assignment { target, value }),
         }
     }
+    check_once(&assignments)?;
     update.assignments = assignments;
+    Ok(())
+}
+
+/// An error of a column that is set twice.
+fn check_once(assignments: &[Assignment]) -> Result<()> {
+    let mut known = HashSet::new();
+    let names = assignments
+        .iter()
+        .flat_map(|assignment| match &assignment.target {
+            AssignmentTarget::ColumnName(name) => std::slice::from_ref(name),
+            AssignmentTarget::Tuple(names) => names.as_slice(),
+        });
+    for name in names.filter_map(|name| name.0.last()?.as_ident()) {
+        let folded = match name.quote_style {
+            Some(_) => name.value.clone(),
+            None => name.value.to_lowercase(),
+        };
+        if !known.insert(folded) {
+            return Err(Error::Planning {
+                message: format!("column '{}' is set twice", name.value),
+                position: None,
+            });
+        }
+    }
     Ok(())
 }
 
@@ -48,7 +78,6 @@ fn values_of(value: &Expr, columns: usize) -> Result<Vec<Expr>> {
     let values = match value {
         Expr::Tuple(values) => values.clone(),
         Expr::Nested(value) => vec![value.as_ref().clone()],
-        Expr::Subquery(query) => return columns_of(query, columns),
         Expr::Function(call) if function_name(call).as_deref() == Some("row") => {
             let values = plain_arguments(call).unwrap_or_default();
             values.into_iter().cloned().collect()
@@ -61,8 +90,8 @@ fn values_of(value: &Expr, columns: usize) -> Result<Vec<Expr>> {
     }
 }
 
-/// Each column of a query, which gives one row.
-fn columns_of(query: &Query, columns: usize) -> Result<Vec<Expr>> {
+/// Whether a query has so many columns, as far as its text says.
+fn check_columns(query: &Query, columns: usize) -> Result<()> {
     if let SetExpr::Select(select) = query.body.as_ref() {
         let is_star = |item: &SelectItem| {
             matches!(
@@ -75,33 +104,7 @@ fn columns_of(query: &Query, columns: usize) -> Result<Vec<Expr>> {
             return Err(other_number(columns, items.len()));
         }
     }
-    if has_question_mark(query) {
-        return Err(Error::UnsupportedClause {
-            message: "? in the query of a list of columns; write $1, $2 and so on".to_string(),
-            position: None,
-        });
-    }
-    let names: Vec<String> = (1..=columns)
-        .map(|place| format!("value_{place}"))
-        .collect();
-    let values = names.iter().map(|name| {
-        let list = names.join(", ");
-        parse_expr(&format!(
-            "(SELECT {name} FROM ({query}) AS assigned({list}))"
-        ))
-    });
-    values.collect()
-}
-
-/// Whether a query has a parameter without a number: each copy of the query would count it anew.
-fn has_question_mark(query: &Query) -> bool {
-    let flow = visit_expressions(query, |expr: &Expr| match expr {
-        Expr::Value(value) if matches!(&value.value, Value::Placeholder(mark) if mark == "?") => {
-            ControlFlow::Break(())
-        }
-        _ => ControlFlow::Continue(()),
-    });
-    flow.is_break()
+    Ok(())
 }
 
 fn other_number(columns: usize, values: usize) -> Error {

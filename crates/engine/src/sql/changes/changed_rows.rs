@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result, nearest_names};
+use crate::functions::ROW_VALUE;
 use crate::sql::ast::{parse_statement, quoted};
 use crate::sql::walk::Walk;
 
@@ -30,7 +31,60 @@ pub(crate) struct ChangedRows {
 
 enum Change {
     Delete,
-    Update(Vec<(Ident, String)>),
+    Update(Vec<NewValues>),
+}
+
+/// What UPDATE assigns.
+struct NewValues {
+    columns: Vec<Ident>,
+    assigned: Assigned,
+}
+
+enum Assigned {
+    /// A value of the one column.
+    Value(String),
+    /// A query whose row has a value for each column; it is read once for all of them.
+    Row(String),
+}
+
+impl NewValues {
+    fn of(Assignment { target, value }: &Assignment) -> Option<NewValues> {
+        let last = |name: &ObjectName| Some(name.0.last()?.as_ident()?.clone());
+        let (columns, assigned) = match (target, value) {
+            (AssignmentTarget::ColumnName(name), value) => {
+                (vec![last(name)?], Assigned::Value(value.to_string()))
+            }
+            (AssignmentTarget::Tuple(names), Expr::Subquery(query)) => {
+                let columns = names.iter().map(last).collect::<Option<Vec<_>>>()?;
+                (columns, Assigned::Row(query.to_string()))
+            }
+            (AssignmentTarget::Tuple(_), _) => return None,
+        };
+        Some(NewValues { columns, assigned })
+    }
+
+    /// What is assigned, as one value.
+    fn value(&self) -> String {
+        match &self.assigned {
+            Assigned::Value(value) => value.clone(),
+            Assigned::Row(query) => {
+                let names = (1..=self.columns.len()).map(|place| format!("value_{place}"));
+                let names: Vec<String> = names.collect();
+                let row = names.iter().map(|name| format!("'{name}', {name}"));
+                let row: Vec<String> = row.collect();
+                let (names, row) = (names.join(", "), row.join(", "));
+                format!("(SELECT named_struct({row}) FROM ({query}) AS assigned({names}))")
+            }
+        }
+    }
+
+    /// The value for the column at `place`, of a column of `all` that has what is assigned.
+    fn for_column(&self, place: usize, all: &str) -> String {
+        match &self.assigned {
+            Assigned::Value(_) => all.to_string(),
+            Assigned::Row(_) => format!("\"{ROW_VALUE}\"({all}, {})", place + 1),
+        }
+    }
 }
 
 /// The name of the column that says whether a row is changed.
@@ -87,15 +141,7 @@ fn updated(update: &Update) -> Option<ChangedRows> {
             Some(listed(tables))
         }
     };
-    let values = update
-        .assignments
-        .iter()
-        .map(|Assignment { target, value }| {
-            let AssignmentTarget::ColumnName(name) = target else {
-                return None;
-            };
-            Some((name.0.last()?.as_ident()?.clone(), value.to_string()))
-        });
+    let values = update.assignments.iter().map(NewValues::of);
     let values = values.collect::<Option<Vec<_>>>()?;
     let (table, alias) = target(&update.table)?;
     (is_plain && reads).then(|| ChangedRows {
@@ -190,7 +236,34 @@ impl ChangedRows {
         }
     }
 
-    fn updated(&self, values: &[(Ident, String)], columns: &[String]) -> Result<String> {
+    fn updated(&self, values: &[NewValues], columns: &[String]) -> Result<String> {
+        let ChangedRows { alias, others, .. } = self;
+        let mut changed = vec![None; columns.len()];
+        for (index, new) in values.iter().enumerate() {
+            let all = match (&new.assigned, others) {
+                (Assigned::Value(value), None) => format!("({value})"),
+                (Assigned::Row(_), None) => format!("{alias}.\"new {index}\""),
+                (_, Some(_)) => format!("\"found\".\"new {index}\""),
+            };
+            for (place, column) in new.columns.iter().enumerate() {
+                changed[place_of(column, columns)?] = Some(new.for_column(place, &all));
+            }
+        }
+        let items = columns.iter().zip(changed).map(|(column, new)| {
+            let column = quoted(column);
+            match new {
+                None => format!("{alias}.{column}"),
+                Some(new) => {
+                    format!("CASE WHEN \"{HIT}\" THEN {new} ELSE {alias}.{column} END AS {column}")
+                }
+            }
+        });
+        let items = items.collect::<Vec<_>>().join(", ");
+        Ok(format!("SELECT {items} FROM {}", self.with_new(values)))
+    }
+
+    /// The rows of the table, and beside each whether it is changed and what is assigned then.
+    fn with_new(&self, values: &[NewValues]) -> String {
         let ChangedRows {
             table,
             alias,
@@ -198,36 +271,27 @@ impl ChangedRows {
             condition,
             ..
         } = self;
-        let places = values.iter().map(|(name, _)| place_of(name, columns));
-        let places = places.collect::<Result<Vec<usize>>>()?;
-        let items = columns.iter().enumerate().map(|(place, column)| {
-            let column = quoted(column);
-            match places.iter().position(|&changed| changed == place) {
-                None => format!("{alias}.{column}"),
-                Some(value) => {
-                    let new = match others {
-                        None => format!("({})", values[value].1),
-                        Some(_) => format!("\"found\".\"new {value}\""),
-                    };
-                    format!("CASE WHEN \"{HIT}\" THEN {new} ELSE {alias}.{column} END AS {column}")
-                }
-            }
-        });
-        let items = items.collect::<Vec<_>>().join(", ");
-        let from = match others {
-            None => format!(
+        let values = values.iter().enumerate();
+        let Some(others) = others else {
+            let hits = format!(
                 "(SELECT *, ({condition}) IS TRUE AS \"{HIT}\" FROM {table} AS {alias}) AS {alias}"
-            ),
-            Some(others) => {
-                let new = values.iter().enumerate();
-                let new = new.map(|(value, (_, expr))| format!("{expr} AS \"new {value}\", "));
-                let new: String = new.collect();
-                format!(
-                    "{table} AS {alias} LEFT JOIN LATERAL (SELECT {new}true AS \"{HIT}\" FROM {others} WHERE {condition} LIMIT 1) AS \"found\" ON true"
-                )
-            }
+            );
+            let rows = values.filter(|(_, new)| matches!(new.assigned, Assigned::Row(_)));
+            let rows = rows.map(|(index, new)| {
+                let value = new.value();
+                format!(", CASE WHEN \"{HIT}\" THEN {value} END AS \"new {index}\"")
+            });
+            let rows: String = rows.collect();
+            return match rows.is_empty() {
+                true => hits,
+                false => format!("(SELECT *{rows} FROM {hits}) AS {alias}"),
+            };
         };
-        Ok(format!("SELECT {items} FROM {from}"))
+        let new = values.map(|(index, new)| format!("{} AS \"new {index}\", ", new.value()));
+        let new: String = new.collect();
+        format!(
+            "{table} AS {alias} LEFT JOIN LATERAL (SELECT {new}true AS \"{HIT}\" FROM {others} WHERE {condition} LIMIT 1) AS \"found\" ON true"
+        )
     }
 }
 

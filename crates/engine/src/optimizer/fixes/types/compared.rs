@@ -172,9 +172,12 @@ pub(in crate::optimizer::fixes) fn align_case(case: &mut Case, schema: &DFSchema
     Ok(compare(&mut compared, schema)? | align_results(&mut results, schema)?)
 }
 
-/// Operands that are compared, and no result: a day that is far beyond all timestamps may be taken for the last of them.
+/// Operands that are compared, the first with the others, and no result: a day that is far beyond all timestamps may be taken for the
+/// last of them, and a literal for another number between the same integers.
 fn compare(operands: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
-    Ok(align(operands, schema)? || timestamps::beside_days(operands, schema))
+    Ok(align(operands, schema)?
+        || decimals::beside_integers(operands, schema)
+        || timestamps::beside_days(operands, schema))
 }
 
 /// Results, of which a far day has to stay the day that it is.

@@ -1,7 +1,8 @@
-//! Decimals beside literals with a decimal point, and beside doubles.
+//! Decimals and integers beside literals with a decimal point, and decimals beside doubles.
 //!
 //! In: operands that are to have one type. Out: beside a DECIMAL, literals are the decimals that they are written as, also
 //! in sums, differences, products and remainders. Where one operand is a double, the decimals are compared as doubles.
+//! Beside integers, literals that a double might not hold are compared by their digits.
 //! Invariant: no digit is lost: a literal that no decimal holds stays a double. DataFusion calls each such literal a
 //! double and compares it as DECIMAL(30, 15). Then `price = 94861.47` finds nothing, because the double nearest to
 //! 94861.47 has more digits than that, and `price < 1e20` is an error.
@@ -19,6 +20,17 @@ const DIGITS: u8 = 38;
 
 /// Digits of a Decimal256.
 const DIGITS_MAX: u8 = 76;
+
+/// The integers of 64 bits, with a sign and without, and the digits of any.
+const LEAST_INTEGER: i128 = i64::MIN as i128;
+const GREATEST_INTEGER: i128 = u64::MAX as i128;
+const INTEGER_DIGITS: u8 = 20;
+
+/// The first double behind which integers are missing.
+const EXACT_DOUBLE: f64 = 9_007_199_254_740_992.0;
+
+/// Digits that every double gives back as they were written.
+const DOUBLE_DIGITS: usize = 15;
 
 /// A number as it is written: `units` / 10^`scale`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,6 +79,43 @@ impl WrittenNumber {
             }
             _ => None,
         }
+    }
+
+    /// Of a literal that is compared with integers: the number that stands among them where it stands, and whether a double might
+    /// be another one, as 9007199254740992 is for 9007199254740993.0.
+    fn among_integers(expr: &Expr) -> Option<(WrittenNumber, bool)> {
+        let written = WrittenNumber::of(expr)?;
+        let Expr::Literal(ScalarValue::Float64(Some(double)), _) = expr else {
+            return Some((written.nearby(), true));
+        };
+        let is_far = double.abs() >= EXACT_DOUBLE;
+        // A parameter with more digits than a literal keeps is the whole number that it is.
+        let number = match is_far && written.significant_digits() > DOUBLE_DIGITS {
+            true => WrittenNumber::parse(&format!("{double:.0}"))?,
+            false => written,
+        };
+        Some((number.nearby(), is_far))
+    }
+
+    /// A short number with the same integers below and above it, and equal to the same one.
+    fn nearby(self) -> WrittenNumber {
+        let unit = 10_i128.pow(u32::from(self.scale));
+        let (whole, rest) = (self.units.div_euclid(unit), self.units.rem_euclid(unit));
+        let whole = whole.clamp(LEAST_INTEGER - 1, GREATEST_INTEGER + 1);
+        let (units, scale) = match rest {
+            0 => (whole, 0),
+            _ => (whole * 10 + 5, 1),
+        };
+        WrittenNumber {
+            units,
+            digits: INTEGER_DIGITS + scale,
+            scale,
+        }
+    }
+
+    fn significant_digits(self) -> usize {
+        let digits = self.units.unsigned_abs().to_string();
+        digits.trim_end_matches('0').len()
     }
 
     /// Digits before the point.
@@ -256,6 +305,53 @@ pub(in crate::optimizer::fixes) fn align(operands: &mut [&mut Expr], schema: &DF
     as_decimals(operands, schema) || (has_decimal && as_floats(operands, &kinds))
 }
 
+/// Gives literals that are compared with integers, the first operand with each other one, their own digits where a double might
+/// lose some. No result has their type. False if they are left to DataFusion.
+pub(super) fn beside_integers(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
+    let literals: Vec<_> = operands
+        .iter()
+        .map(|operand| WrittenNumber::among_integers(operand))
+        .collect();
+    let is_needed = literals.iter().flatten().any(|(_, is_needed)| *is_needed);
+    let are_apart = literals.first().is_some_and(Option::is_none)
+        || literals.iter().skip(1).all(Option::is_none);
+    if !is_needed || !are_apart {
+        return false;
+    }
+    let others = operands.iter().zip(&literals);
+    let others = others.filter(|(_, literal)| literal.is_none());
+    let kinds = others.map(|(operand, _)| operand.get_type(schema).ok());
+    let Some(kinds) = kinds.collect::<Option<Vec<DataType>>>() else {
+        return false;
+    };
+    let has_sign = |kind: &DataType| kind.is_null() || kind.is_signed_integer();
+    if !kinds.iter().all(|kind| has_sign(kind) || kind.is_integer()) {
+        return false;
+    }
+    let as_integer = |number: &WrittenNumber| match number.scale {
+        0 => i64::try_from(number.units).ok(),
+        _ => None,
+    };
+    let numbers = literals.iter().flatten().map(|(number, _)| number);
+    let integers = numbers.map(as_integer).collect::<Option<Vec<i64>>>();
+    // Integers beside integers need no cast of a column.
+    let mut integers = integers
+        .filter(|_| kinds.iter().all(has_sign))
+        .into_iter()
+        .flatten();
+    for (operand, literal) in operands.iter_mut().zip(literals) {
+        let Some((number, _)) = literal else {
+            continue;
+        };
+        let value = match integers.next() {
+            Some(integer) => ScalarValue::Int64(Some(integer)),
+            None => number.narrowest(),
+        };
+        **operand = Expr::Literal(value, None);
+    }
+    true
+}
+
 fn as_decimals(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let exacts: Option<Vec<Exact>> = operands
         .iter()
@@ -334,6 +430,27 @@ pub(in crate::optimizer::fixes) fn fix_cast(mut cast: Expr) -> Transformed<Expr>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_stand_among_integers_where_they_stand() {
+        fn check(text: &str, expected: (i128, u8)) {
+            let written = WrittenNumber::parse(text).unwrap().nearby();
+            assert_eq!((written.units, written.scale), expected, "{text}");
+        }
+        check("9007199254740993.0", (9_007_199_254_740_993, 0));
+        check(
+            "9007199254740992.9999999999999999999999",
+            (90_071_992_547_409_925, 1),
+        );
+        check("0.99999999999999999", (5, 1));
+        check("-0.00000000000000001", (-5, 1));
+        check("-1.5", (-15, 1));
+        check(&"9".repeat(38), (i128::from(u64::MAX) + 1, 0));
+        check(
+            &format!("-{}.5", "9".repeat(30)),
+            ((i128::from(i64::MIN) - 1) * 10 + 5, 1),
+        );
+    }
 
     #[test]
     fn numbers_as_written() {
