@@ -46,9 +46,14 @@ impl Borrowed {
         }
     }
 
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
     /// The batch, its own in all parts.
     pub fn owned(&self, batch: RecordBatch) -> Result<RecordBatch, ArrowError> {
-        if self.places.is_empty() {
+        if self.is_empty() {
             return Ok(batch);
         }
         let columns = batch.columns().iter().map(|column| self.own(column));

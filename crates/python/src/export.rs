@@ -22,7 +22,8 @@ use pyo3_arrow::{PyRecordBatch, PyTable};
 use crate::error::wrong_type;
 use crate::object_cache::ObjectCache;
 use crate::rows::tuples;
-use crate::running::{Running, StopFlag};
+use crate::running::Running;
+use crate::stop::StopFlag;
 use crate::wait::{lock, try_lock};
 
 /// The capsule of a stream that runs the query as it is read.

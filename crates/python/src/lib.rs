@@ -11,6 +11,7 @@ mod door;
 mod borrowed;
 mod wait;
 mod error;
+mod stop;
 mod options;
 mod params;
 mod progress;
@@ -36,7 +37,9 @@ mod native {
     #[pymodule_export]
     use crate::progress::Progress;
     #[pymodule_export]
-    use crate::relation::{Relation, Rows};
+    use crate::relation::Relation;
+    #[pymodule_export]
+    use crate::relation::cursor::Rows;
     #[pymodule_export]
     use crate::session::{Connection, connect, default_connection, sql};
 

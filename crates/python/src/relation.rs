@@ -5,18 +5,19 @@
 //! fails rather than give columns of other types than announced. A statement that changes something has run already.
 //! Not here: rows (rows.rs), Arrow out (export.rs), text and HTML (grouse/_display.py).
 
+mod recipe;
 pub(crate) mod source;
 mod variables;
+pub(crate) mod cursor;
 
-use std::sync::{Arc, Mutex};
-use std::vec::IntoIter;
+use std::sync::{Arc, Mutex, Weak};
 
 use arrow::array::RecordBatch;
-use arrow::datatypes::{Schema, SchemaRef};
+use arrow::datatypes::SchemaRef;
 use grouse::Position;
 use grouse::only_reads;
 use grouse::sql_name;
-use grouse::{Error, Params, Query, Session, Tables};
+use grouse::{Params, Query};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict, PyList, PyTuple};
 
@@ -25,12 +26,17 @@ use crate::error::{invalid, raise};
 use crate::export::{self, Batches};
 use crate::frame;
 use crate::object_cache::ObjectCache;
+use crate::params::from_python;
 use crate::profile::Profile;
 use crate::rows::tuples;
-use crate::running::{Running, StopFlag};
+use crate::running::Running;
 use crate::shared::Shared;
-use crate::wait::{lock, try_lock, wait};
-use source::{Lasting, Source, in_memory, of_recipe};
+use crate::stop::StopFlag;
+use crate::wait::{lock, try_lock};
+use cursor::{Cursor, Rows};
+use recipe::{InnerQuery, Recipe, on_its_own};
+use source::{Lasting, Source, in_memory};
+use variables::{Consumer, Found};
 
 /// Rows of a relation that its `repr` and a notebook show.
 const PREVIEW_ROWS: usize = 20;
@@ -38,42 +44,14 @@ const PREVIEW_ROWS: usize = 20;
 /// Plan nodes at the root of statements that change something and say how many rows.
 const ACTIONS: &[&str] = &["DataSinkExec", "DmlResultExec"];
 
-/// What has to be planned for each run.
-#[derive(Debug, Clone)]
-pub struct Recipe {
-    text: Arc<str>,
-    params: Params,
-    tables: Arc<Tables>,
-    /// Memory behind the tables that may change.
-    borrowed: Borrowed,
-}
-
-impl Recipe {
-    /// Memory that rows may stand on which the statement gives as it found them.
-    pub fn borrowed(&self) -> Borrowed {
-        self.borrowed.clone()
-    }
-
-    /// A plan for one run.
-    pub async fn plan(&self, session: &Session) -> grouse::Result<Query> {
-        session
-            .query_over(&self.text, self.params.clone(), Arc::clone(&self.tables))
-            .await
-    }
-
-    /// The tables behind a statement may have changed since its schema was announced.
-    pub fn check(&self, found: &Schema, announced: &Schema) -> grouse::Result<()> {
-        if found.fields() == announced.fields() {
-            return Ok(());
-        }
-        let message =
-            "the columns of its tables have changed since it was planned; call sql() again"
-                .to_string();
-        Err(Error::Planning {
-            message,
-            position: None,
-        })
-    }
+/// A statement, and what came with it.
+pub struct Given<'a, 'py> {
+    pub text: &'a str,
+    pub params: Params,
+    /// Where it begins in a script.
+    pub start: Option<Position>,
+    /// Objects by the names that the statement has for them.
+    pub tables: Option<&'a Bound<'py, PyDict>>,
 }
 
 /// The lazy result of a statement: columns and types are known, rows come when they are asked for.
@@ -81,7 +59,9 @@ impl Recipe {
 /// Each of `df()`, `pl()`, `arrow()`, `to_batches()`, `__arrow_c_stream__`, iteration and `explain` runs the query anew;
 /// `fetchone`, `fetchmany` and `fetchall` share one run. A running query stops when what reads it is dropped or closed.
 /// Anything that reads rows may raise a subclass of grouse.Error, and KeyboardInterrupt on Ctrl-C.
-#[pyclass(frozen, module = "grouse")]
+///
+/// Methods that are written in Python, on top of these, are in grouse/_relation of the package.
+#[pyclass(frozen, dict, weakref, module = "grouse")]
 pub struct Relation {
     shared: Arc<Shared>,
     recipe: Recipe,
@@ -91,6 +71,8 @@ pub struct Relation {
     /// The plan that told the schema; the first run takes it.
     planned: Mutex<Option<Query>>,
     cursor: Mutex<Option<Cursor>>,
+    /// The run of the newest iterator.
+    iterated: Mutex<Weak<Mutex<Cursor>>>,
     preview: Mutex<Option<Preview>>,
     /// Set by `close`; the run of the fetch methods looks at it.
     closed: StopFlag,
@@ -104,51 +86,64 @@ struct Preview {
 }
 
 impl Relation {
-    /// Plans a statement that starts at `start` of a script.
-    pub fn new(
-        py: Python<'_>,
-        shared: &Arc<Shared>,
-        text: &str,
-        params: Params,
-        start: Option<Position>,
-    ) -> PyResult<Relation> {
+    /// Plans a statement.
+    pub fn new(py: Python<'_>, shared: &Arc<Shared>, given: Given<'_, '_>) -> PyResult<Relation> {
         let session = shared.session(py)?;
+        let text = given.text;
         // A text that cannot be parsed fails below, with its position.
         let names = session.unresolved(text).unwrap_or_default();
-        let lasting = match only_reads(text) {
-            true => Lasting::Statement,
-            false => Lasting::Longer,
+        let consumer = Consumer {
+            connection: shared,
+            threads: session.options().threads_effective(),
+            lasting: match only_reads(text) {
+                true => Lasting::Statement,
+                false => Lasting::Longer,
+            },
         };
-        let threads = session.options().threads_effective();
-        let found = variables::find(py, &names, threads, lasting)?;
+        let mut found = Found::of(py, given.tables, &consumer)?;
+        found.search(py, &names, &consumer)?;
+        let borrowed = found.borrowed();
         let recipe = Recipe {
             text: text.into(),
-            params,
+            params: given.params,
             tables: Arc::new(found.tables),
-            borrowed: found.borrowed,
+            queries: found.queries.into(),
+            borrowed,
         };
-        let query = wait(py, recipe.plan(&session))?.map_err(|error| {
+        let query = shared.wait(py, recipe.plan(&session))?.map_err(|error| {
+            let start = given.start;
             let failure = raise(start.map_or(error.clone(), |start| error.moved_to(start)));
             with_notes(py, failure, &found.notes)
         })?;
         shared.warn(py)?;
-        let mut relation = Relation {
+        Relation::planned(py, shared, recipe, query)
+    }
+
+    /// The relation of a statement's first plan; one that changes something runs now.
+    fn planned(
+        py: Python<'_>,
+        shared: &Arc<Shared>,
+        recipe: Recipe,
+        query: Query,
+    ) -> PyResult<Relation> {
+        let schema = query.schema();
+        let (mut kept, mut planned) = (None, None);
+        if schema.fields().is_empty() || ACTIONS.contains(&query.plan().name()) {
+            kept = Some(Running::start(py, query, shared)?.collect(py)?);
+        } else {
+            planned = Some(query);
+        }
+        Ok(Relation {
             shared: Arc::clone(shared),
             recipe,
-            schema: query.schema(),
-            kept: None,
-            planned: Mutex::new(None),
+            schema,
+            kept,
+            planned: Mutex::new(planned),
             cursor: Mutex::new(None),
+            iterated: Mutex::new(Weak::new()),
             preview: Mutex::new(None),
             closed: StopFlag::default(),
-        };
-        if relation.schema.fields().is_empty() || ACTIONS.contains(&query.plan().name()) {
-            let mut running = Running::start(query, shared.display(py))?;
-            relation.kept = Some(running.collect(py)?);
-        } else {
-            relation.planned = Mutex::new(Some(query));
-        }
-        Ok(relation)
+        })
     }
 
     /// Runs the statement for its effects.
@@ -175,13 +170,16 @@ impl Relation {
         let planned = lock(py, &self.planned)?.take();
         let query = match planned {
             Some(query) => query,
-            None => wait(py, self.recipe.plan(&session))?.map_err(raise)?,
+            None => self
+                .shared
+                .wait(py, self.recipe.plan(&session))?
+                .map_err(raise)?,
         };
         self.shared.warn(py)?;
         self.recipe
             .check(&query.schema(), &self.schema)
             .map_err(raise)?;
-        Running::start(query, self.shared.display(py))
+        Running::start(py, query, &self.shared)
     }
 
     /// Starts a run whose batches stay as they are, whatever happens to the objects that were read.
@@ -198,15 +196,40 @@ impl Relation {
                 let threads = session.options().threads_effective();
                 in_memory(schema, batches.clone(), threads).map(Source::own)
             }
-            None => of_recipe(self.recipe.clone(), session, schema, lasting),
+            None => {
+                let borrowed = match lasting {
+                    Lasting::Statement => self.recipe.borrowed.clone(),
+                    Lasting::Longer => Borrowed::default(),
+                };
+                let table = on_its_own(self.recipe.clone(), session, schema, lasting);
+                let table = table.map_err(|failure| raise(failure.into()))?;
+                Ok(Source { table, borrowed })
+            }
         }
+    }
+
+    /// The relation as a part of another statement; None where it has to run on its own.
+    pub fn as_query(&self, name: &str, consumer: &Consumer<'_>) -> Option<InnerQuery> {
+        let is_safe = consumer.lasting == Lasting::Statement || self.recipe.borrowed.is_empty();
+        let is_here = Arc::ptr_eq(&self.shared, consumer.connection);
+        let is_one = is_safe && is_here && self.kept.is_none() && !self.closed.is_set();
+        is_one.then(|| InnerQuery {
+            name: name.to_string(),
+            recipe: self.recipe.clone(),
+            schema: Arc::clone(&self.schema),
+        })
     }
 
     fn collect(&self, py: Python<'_>) -> PyResult<Vec<RecordBatch>> {
         self.run_owned(py)?.collect(py)
     }
 
-    fn fetch<'py>(&self, py: Python<'py>, rows_max: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+    /// Does something with the run of the fetch methods, which the first of them starts.
+    fn fetch<T>(
+        &self,
+        py: Python<'_>,
+        take: impl FnOnce(&mut Cursor) -> PyResult<T>,
+    ) -> PyResult<T> {
         let mut cursor = lock(py, &self.cursor)?;
         self.check_open()?;
         if cursor.is_none() {
@@ -214,7 +237,7 @@ impl Relation {
             *cursor = Some(Cursor::new(running));
         }
         let open = cursor.as_mut().expect("it was just set");
-        open.take(py, rows_max).inspect_err(|_| *cursor = None)
+        take(open).inspect_err(|_| *cursor = None)
     }
 
     /// Enough batches for the first `rows_max` rows; the query stops there.
@@ -315,13 +338,13 @@ impl Relation {
     ///
     /// The first of the fetch methods starts a run, the others continue it.
     fn fetchone<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        Ok(self.fetch(py, 1)?.pop())
+        Ok(self.fetch(py, |cursor| cursor.take(py, 1))?.pop())
     }
 
     /// At most `size` more rows as a list of tuples; an empty list after the last one.
     #[pyo3(signature = (size=1))]
     fn fetchmany<'py>(&self, py: Python<'py>, size: usize) -> PyResult<Bound<'py, PyList>> {
-        PyList::new(py, self.fetch(py, size)?)
+        PyList::new(py, self.fetch(py, |cursor| cursor.take(py, size))?)
     }
 
     /// All rows that are left as a list of tuples; the next fetch starts over.
@@ -329,16 +352,60 @@ impl Relation {
     /// Values are int, float, decimal.Decimal, str, bytes, bool, datetime.date, datetime.datetime (aware if the column has a
     /// zone), datetime.time, datetime.timedelta, list, dict (struct and map) or None. Python counts microseconds: nanoseconds are cut.
     fn fetchall<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
-        let rows = self.fetch(py, usize::MAX)?;
+        let rows = self.fetch(py, |cursor| cursor.take(py, usize::MAX))?;
         *lock(py, &self.cursor)? = None;
         PyList::new(py, rows)
     }
 
+    /// Starts the run that the fetch methods read, and waits for its first rows: what goes wrong before them is told now.
+    fn execute(slf: Py<Self>, py: Python<'_>) -> PyResult<Py<Self>> {
+        slf.get().fetch(py, |cursor| cursor.look_ahead(py))?;
+        Ok(slf)
+    }
+
     /// An iterator over the rows of a run of its own.
     fn __iter__(&self, py: Python<'_>) -> PyResult<Rows> {
-        Ok(Rows {
-            cursor: Mutex::new(Cursor::new(self.run(py)?)),
-        })
+        let cursor = Arc::new(Mutex::new(Cursor::new(self.run(py)?)));
+        *lock(py, &self.iterated)? = Arc::downgrade(&cursor);
+        Ok(Rows { cursor })
+    }
+
+    /// The number of rows of a statement that has run, or that the newest iterator is going to give: `list(relation)` asks
+    /// for it once the iterator is there, and must not run the query twice. None where counting takes a query.
+    fn _rows_at_hand(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        self.check_open()?;
+        if let Some(batches) = &self.kept {
+            return Ok(Some(batches.iter().map(RecordBatch::num_rows).sum()));
+        }
+        let iterated = lock(py, &self.iterated)?.upgrade();
+        match iterated {
+            Some(cursor) => lock(py, &cursor)?.count(py),
+            None => Ok(None),
+        }
+    }
+
+    /// Plans a statement of the same connection, in which `tables` are tables by their names.
+    #[pyo3(signature = (text, tables, params=None))]
+    fn _plan(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        tables: &Bound<'_, PyDict>,
+        params: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Relation> {
+        let given = Given {
+            text,
+            params: from_python(params)?,
+            start: None,
+            tables: Some(tables),
+        };
+        Relation::new(py, &self.shared, given)
+    }
+
+    /// The statement as it was given.
+    #[getter]
+    fn _text(&self) -> &str {
+        &self.recipe.text
     }
 
     /// The result as a pandas DataFrame. Needs pandas; pyarrow, if there, makes it faster.
@@ -412,13 +479,10 @@ impl Relation {
         } else {
             "EXPLAIN"
         };
-        let recipe = Recipe {
-            text: format!("{verb} {}", self.recipe.text).into(),
-            ..self.recipe.clone()
-        };
+        let recipe = self.recipe.within(verb);
         let session = self.shared.session(py)?;
-        let query = wait(py, recipe.plan(&session))?.map_err(raise)?;
-        let mut running = Running::start(query, self.shared.display(py))?;
+        let query = self.shared.wait(py, recipe.plan(&session))?;
+        let mut running = Running::start(py, query.map_err(raise)?, &self.shared)?;
         let mut text = String::new();
         for batch in running.collect(py)? {
             for row in tuples(py, &batch, &mut ObjectCache::default())? {
@@ -432,9 +496,10 @@ impl Relation {
     /// Runs the query, without its rows, and tells what each worker did when.
     fn profile(&self, py: Python<'_>) -> PyResult<Profile> {
         let session = self.shared.session(py)?;
-        let query = wait(py, self.recipe.plan(&session))?.map_err(raise)?;
+        let query = self.shared.wait(py, self.recipe.plan(&session))?;
+        let query = query.map_err(raise)?;
         let recording = query.record();
-        let mut running = Running::start(query, self.shared.display(py))?;
+        let mut running = Running::start(py, query, &self.shared)?;
         while running.next(py)?.is_some() {}
         drop(running);
         Ok(Profile::new(recording.finish(None)))
@@ -447,7 +512,7 @@ impl Relation {
         // Where the lock is taken a fetch method waits for rows: it sees the flag, stops the run and lets go.
         let cursor = try_lock(&self.cursor).and_then(|mut cursor| cursor.take());
         if let Some(mut cursor) = cursor {
-            cursor.running.stop(py);
+            cursor.stop(py);
         }
         let planned = try_lock(&self.planned).and_then(|mut planned| planned.take());
         let preview = try_lock(&self.preview).and_then(|mut preview| preview.take());
@@ -475,80 +540,12 @@ impl Relation {
     }
 }
 
+/// The error, with what is said of variables.
 fn with_notes(py: Python<'_>, failure: PyErr, notes: &[String]) -> PyErr {
-    for note in notes {
-        // Python 3.10 has no notes: the error says enough without them.
-        let _ = failure.value(py).call_method1("add_note", (note,));
+    if !notes.is_empty() {
+        let text = format!("{}; {}", failure.value(py), notes.join("; "));
+        // An error without the notes says enough.
+        let _ = failure.value(py).setattr("args", (text,));
     }
     failure
-}
-
-/// Reads a run row by row.
-struct Cursor {
-    running: Running,
-    rows: IntoIter<Py<PyTuple>>,
-    cache: ObjectCache,
-}
-
-impl Cursor {
-    fn new(running: Running) -> Cursor {
-        Cursor {
-            running,
-            rows: Vec::new().into_iter(),
-            cache: ObjectCache::default(),
-        }
-    }
-
-    /// At most `rows_max` more rows.
-    fn take<'py>(
-        &mut self,
-        py: Python<'py>,
-        rows_max: usize,
-    ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        let mut taken = Vec::new();
-        loop {
-            let missing = rows_max - taken.len();
-            taken.extend(
-                self.rows
-                    .by_ref()
-                    .take(missing)
-                    .map(|row| row.into_bound(py)),
-            );
-            if taken.len() == rows_max {
-                return Ok(taken);
-            }
-            let Some(batch) = self.running.next(py)? else {
-                self.cache = ObjectCache::default();
-                return Ok(taken);
-            };
-            py.check_signals()?;
-            let rows = tuples(py, &batch, &mut self.cache)?;
-            if rows.len() <= rows_max - taken.len() {
-                taken.extend(rows);
-            } else {
-                self.rows = rows
-                    .into_iter()
-                    .map(Bound::unbind)
-                    .collect::<Vec<_>>()
-                    .into_iter();
-            }
-        }
-    }
-}
-
-/// An iterator over rows; dropping it stops the query.
-#[pyclass(frozen, module = "grouse")]
-pub struct Rows {
-    cursor: Mutex<Cursor>,
-}
-
-#[pymethods]
-impl Rows {
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
-        Ok(lock(py, &self.cursor)?.take(py, 1)?.pop())
-    }
 }

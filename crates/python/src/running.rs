@@ -1,24 +1,24 @@
 //! A query that runs: batches one after the other, for whoever asks.
 //!
 //! In: a planned query. Out: its batches, signals and progress looked after while waiting.
-//! Invariant: dropping it stops the query, and so does its [`StopFlag`], from any thread; nothing is read ahead but what
+//! Invariant: dropping it stops the query, and so does its [`StopFlag`] and an interrupt, from any thread; nothing is read ahead but what
 //! the engine's own channel holds.
 //! Not here: rows (relation.rs), Arrow's C interface (export.rs).
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::vec::IntoIter;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
-use grouse::{Error, Query};
+use grouse::Query;
 use pyo3::prelude::*;
 
 use crate::borrowed::Borrowed;
 use crate::error::raise;
 use crate::progress::Display;
+use crate::shared::Shared;
+use crate::stop::{Begun, StopFlag};
 use crate::wait::Watch;
 
 /// The batches of one execution.
@@ -30,35 +30,13 @@ pub struct Running {
     borrowed: Borrowed,
 }
 
-/// Stops a run from another thread than the one that waits for it; that one gets `CancelledError`.
-#[derive(Debug, Clone, Default)]
-pub struct StopFlag(Arc<AtomicBool>);
-
-impl StopFlag {
-    /// Stops the runs that look at the flag, now and later.
-    pub fn set(&self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether it was set.
-    pub fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    fn check(&self) -> PyResult<()> {
-        match self.is_set() {
-            true => Err(raise(Error::Cancelled)),
-            false => Ok(()),
-        }
-    }
-}
-
 enum BatchSource {
     /// From the engine.
     Live {
         query: Query,
         stream: SendableRecordBatchStream,
         display: Display,
+        begun: Begun,
     },
     /// Of a statement that has run already.
     Kept(IntoIter<RecordBatch>),
@@ -67,8 +45,9 @@ enum BatchSource {
 }
 
 impl Running {
-    /// Starts a query.
-    pub fn start(query: Query, display: Display) -> PyResult<Running> {
+    /// Starts a query of a connection.
+    pub fn start(py: Python<'_>, query: Query, connection: &Shared) -> PyResult<Running> {
+        let (display, begun) = (connection.display(py), connection.begin());
         let stream = query.execute().map_err(raise)?;
         Ok(Running {
             schema: query.schema(),
@@ -76,6 +55,7 @@ impl Running {
                 query,
                 stream,
                 display,
+                begun,
             },
             watch: Watch::new(),
             flag: StopFlag::default(),
@@ -125,9 +105,11 @@ impl Running {
                 query,
                 stream,
                 display,
-            } => flag.check().and_then(|()| {
+                begun,
+            } => flag.check().and_then(|()| begun.check()).and_then(|()| {
                 watch.wait(py, stream.next(), |py| {
                     flag.check()?;
+                    begun.check()?;
                     display.tick(py, || query.progress())
                 })
             }),

@@ -15,14 +15,16 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::error::{invalid, raise};
 use crate::params::from_python;
 use crate::progress::Show;
-use crate::relation::Relation;
 use crate::relation::source::{Lasting, table};
+use crate::relation::{Given, Relation};
 use crate::shared::Shared;
 
 /// A connection to the engine: options, registered tables, views and worker threads of its own.
 ///
 /// Made by `grouse.connect`. Usable from several threads at once, and as a context manager that closes it.
-#[pyclass(frozen, module = "grouse")]
+///
+/// Methods that are written in Python, on top of these, are in grouse/_connection of the package.
+#[pyclass(frozen, dict, weakref, module = "grouse")]
 #[derive(Debug)]
 pub struct Connection {
     shared: Arc<Shared>,
@@ -47,6 +49,29 @@ impl Connection {
         params: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Relation> {
         run_script(py, &self.shared, text, from_python(params)?)
+    }
+
+    /// Plans one statement in which `tables` are tables by their names.
+    #[pyo3(signature = (text, tables, params=None))]
+    fn _plan(
+        &self,
+        py: Python<'_>,
+        text: &str,
+        tables: &Bound<'_, PyDict>,
+        params: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Relation> {
+        let given = Given {
+            text,
+            params: from_python(params)?,
+            start: None,
+            tables: Some(tables),
+        };
+        Relation::new(py, &self.shared, given)
+    }
+
+    /// Ends the queries of the connection that run now, in whatever thread (grouse.CancelledError is raised there).
+    fn interrupt(&self) {
+        self.shared.interrupt();
     }
 
     /// Makes an object's rows visible in SQL as table `name`; an older table of that name is replaced.
@@ -107,21 +132,31 @@ fn run_script(
     params: Params,
 ) -> PyResult<Relation> {
     let statements = Session::split(text).map_err(raise)?;
-    if let [_, _, ..] = statements.as_slice() {
-        if params != Params::None {
-            return Err(invalid(
-                "params",
-                "several statements take none; run them one at a time",
-            ));
-        }
-        let (last, first) = statements.split_last().expect("there are two at least");
-        for statement in first {
-            let start = Some(statement.start);
-            Relation::new(py, shared, &statement.text, Params::None, start)?.drain(py)?;
-        }
-        return Relation::new(py, shared, &last.text, Params::None, Some(last.start));
+    let plan = |text: &str, start, params| {
+        let given = Given {
+            text,
+            params,
+            start,
+            tables: None,
+        };
+        Relation::new(py, shared, given)
+    };
+    let [first @ .., last] = statements.as_slice() else {
+        return plan(text, None, params);
+    };
+    if first.is_empty() {
+        return plan(text, None, params);
     }
-    Relation::new(py, shared, text, params, None)
+    if params != Params::None {
+        return Err(invalid(
+            "params",
+            "several statements take none; run them one at a time",
+        ));
+    }
+    for statement in first {
+        plan(&statement.text, Some(statement.start), Params::None)?.drain(py)?;
+    }
+    plan(&last.text, Some(last.start), Params::None)
 }
 
 /// Makes a connection with options of its own.
@@ -156,28 +191,23 @@ pub fn connect(
 }
 
 /// The connection that `grouse.sql` runs on, made at its first use.
-static DEFAULT: Mutex<Option<Arc<Shared>>> = Mutex::new(None);
-
-fn default_shared(py: Python<'_>) -> PyResult<Arc<Shared>> {
-    let mut default = DEFAULT
-        .lock_py_attached(py)
-        .unwrap_or_else(PoisonError::into_inner);
-    if let Some(shared) = default.as_ref()
-        && shared.session(py).is_ok()
-    {
-        return Ok(Arc::clone(shared));
-    }
-    let shared = Shared::new(&PyDict::new(py), Show::Off)?;
-    *default = Some(Arc::clone(&shared));
-    Ok(shared)
-}
+static DEFAULT: Mutex<Option<Py<Connection>>> = Mutex::new(None);
 
 /// The connection that `grouse.sql` runs on; made at its first use, and anew after it was closed or in a forked child.
 #[pyfunction]
-pub fn default_connection(py: Python<'_>) -> PyResult<Connection> {
-    Ok(Connection {
-        shared: default_shared(py)?,
-    })
+pub fn default_connection(py: Python<'_>) -> PyResult<Py<Connection>> {
+    let mut default = DEFAULT
+        .lock_py_attached(py)
+        .unwrap_or_else(PoisonError::into_inner);
+    if let Some(connection) = default.as_ref()
+        && connection.get().shared.session(py).is_ok()
+    {
+        return Ok(connection.clone_ref(py));
+    }
+    let shared = Shared::new(&PyDict::new(py), Show::Off)?;
+    let connection = Py::new(py, Connection { shared })?;
+    *default = Some(connection.clone_ref(py));
+    Ok(connection)
 }
 
 /// Plans SQL on the default connection; see `Connection.sql`.
@@ -185,5 +215,6 @@ pub fn default_connection(py: Python<'_>) -> PyResult<Connection> {
 #[pyo3(signature = (text, params=None))]
 pub fn sql(py: Python<'_>, text: &str, params: Option<&Bound<'_, PyAny>>) -> PyResult<Relation> {
     let params = from_python(params)?;
-    run_script(py, &default_shared(py)?, text, params)
+    let connection = default_connection(py)?;
+    run_script(py, &connection.get().shared, text, params)
 }

@@ -1,6 +1,6 @@
 //! What all relations of a connection share: the engine's session, how progress is shown.
 //!
-//! In: options. Out: the session, unless it is closed or belongs to the parent process; its warnings as Python's.
+//! In: options, interrupts. Out: the session, unless it is closed or belongs to the parent process; its warnings as Python's.
 //! Not here: statements (session.rs, relation.rs).
 
 use std::ffi::CString;
@@ -15,12 +15,15 @@ use pyo3::types::PyDict;
 use crate::error::{invalid, raise};
 use crate::options::from_keywords;
 use crate::progress::{Display, Show};
+use crate::stop::{Begun, Interrupts};
+use crate::wait::Watch;
 
 /// What all relations of a connection share.
 #[derive(Debug)]
 pub struct Shared {
     session: Mutex<Option<Session>>,
     progress: Show,
+    interrupts: Interrupts,
     process: u32,
 }
 
@@ -30,6 +33,7 @@ impl Shared {
         Ok(Arc::new(Shared {
             session: Mutex::new(Some(session)),
             progress,
+            interrupts: Interrupts::default(),
             process: std::process::id(),
         }))
     }
@@ -64,6 +68,26 @@ impl Shared {
     /// The progress display of one query.
     pub fn display(&self, py: Python<'_>) -> Display {
         self.progress.display(py)
+    }
+
+    /// For something that begins, and ends with the next interrupt.
+    pub fn begin(&self) -> Begun {
+        self.interrupts.begin()
+    }
+
+    /// Ends what runs.
+    pub fn interrupt(&self) {
+        self.interrupts.interrupt();
+    }
+
+    /// Waits for `future` on this thread, until an interrupt.
+    pub fn wait<F>(&self, py: Python<'_>, future: F) -> PyResult<F::Output>
+    where
+        F: Future + Send,
+        F::Output: Send,
+    {
+        let begun = self.begin();
+        Watch::new().wait(py, future, |_| begun.check())
     }
 
     fn is_forked(&self) -> bool {

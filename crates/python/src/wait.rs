@@ -19,15 +19,6 @@ const POLL: Duration = Duration::from_millis(20);
 /// Time between two attempts at a lock; whoever holds one either lets go within microseconds or waits for a query.
 const LOCK_POLL: Duration = Duration::from_millis(1);
 
-/// Waits for `future` on this thread.
-pub fn wait<F>(py: Python<'_>, future: F) -> PyResult<F::Output>
-where
-    F: Future + Send,
-    F::Output: Send,
-{
-    Watch::new().wait(py, future, |_| Ok(()))
-}
-
 /// When signals are looked for next.
 ///
 /// One for all waits of a run: a query that gives a batch every few milliseconds never waits as long as [`POLL`].

@@ -169,11 +169,11 @@ impl FileSchema {
 
     /// The table of exactly this name.
     async fn exact(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
-        let own = own_table(name).map(|table| Registered {
-            table,
-            reads: Vec::new(),
-        });
-        match own.or_else(|| self.tables.get(name)) {
+        // A statement's own views were planned for it, over what is there now.
+        if let Some(table) = own_table(name) {
+            return Ok(Some(table));
+        }
+        match self.tables.get(name) {
             Some(table) => Ok(Some(self.current(name, table, &[]).await)),
             None => Ok(None),
         }

@@ -7,6 +7,7 @@
 
 mod definitions;
 mod prepared;
+mod inlined;
 mod row_changes;
 mod information_schema;
 pub(crate) mod workers;
@@ -38,7 +39,6 @@ use datafusion::sql::sqlparser::ast::{Query as SqlQuery, Statement as SqlStateme
 use futures::TryStreamExt;
 use parking_lot::RwLock;
 use tokio::runtime::Handle;
-use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
 use crate::functions;
@@ -66,20 +66,20 @@ use crate::scan::views;
 use crate::scan::writes::arrow::ArrowFactory;
 use crate::scan::writes::request::Writes;
 use crate::session::query::Query;
-use crate::session::timeout::within;
-use crate::session::workers::{Workers, join_error};
 use crate::sql::changes::{alterations, changed_rows};
+use crate::session::workers::Workers;
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::Definitions;
-use crate::sql::expand::{self, Catalog, Column, TableFacts};
 use crate::sql::expand::{default_values, hidden, outer_fields};
 use crate::sql::fixes::inner_values::ValuesPlanner;
 use crate::sql::fixes::samples::SamplePlanner;
 use crate::sql::naming::{named_casts, repeated_names, spelling, using};
-use crate::sql::params::{self, Params};
-use crate::sql::place::told;
 use crate::sql::statement::{self, DataFusionRequest, Request, Statement};
 use crate::sql::{changes, planned, reads};
+use crate::sql::expand::{Catalog, Column, TableFacts};
+use crate::sql::params::Params;
+    alterations, changed_rows, changes, default_values, hidden, named_casts, reads, repeated_names,
+    spelling, using,
 use information_schema::InformationSchema;
 
 /// DataFusion's default catalog and schema, in which tables are registered.
@@ -216,20 +216,10 @@ impl Session {
         params: Params,
         tables: Arc<Tables>,
     ) -> Result<Query> {
-        let session = self.clone();
-        let statement = text.to_string();
-        let mut task = JoinSet::new();
-        let limit = self.options().statement_timeout;
-        let planning = async move { within(limit, session.plan(&statement, params)).await };
-        task.spawn_on(with_own_tables(tables, planning), self.handle());
-        match task.join_next().await {
-            Some(Ok(query)) => {
-                let told = |error| told(error, self.context(), &self.tables(), text);
-                query.map(|query| query.of(text)).map_err(told)
-            }
-            Some(Err(error)) => Err(join_error(error)),
-            None => Err(Error::Internal("a plan without a task".to_string())),
-        }
+        let (session, statement) = (self.clone(), text.to_string());
+        let planning = async move { session.plan(&statement, params).await };
+        let query = self.on_workers(text, tables, planning).await?;
+        Ok(query.of(text))
     }
 
     /// Registers a table; an older one of the same name is replaced.
@@ -353,11 +343,7 @@ impl Session {
         if let Some(query) = self.of_prepared(&statement, text, &state, &params).await? {
             return Ok(query);
         }
-        let definitions = &self.shared.definitions;
-        definitions.expand_macros(&mut statement)?;
-        let variables = definitions.bind_variables(&mut statement);
-        params::bind(&mut statement, &params, variables, &mut state)?;
-        fixes::keep_long_literals(&mut statement, &mut state)?;
+        self.bind(&mut statement, &params, &mut state)?;
         let planning = Planning {
             session: self,
             state: &state,
@@ -368,10 +354,7 @@ impl Session {
         if let Some(alteration) = alterations::of(&statement) {
             return self.alter_table(&planning, &alteration).await;
         }
-        expand::expand(&mut statement, &planning)?;
-        planned::check(&statement, text, &state)?;
-        let plan = fixes::count_equal_rows(self.resolve(&state, statement).await?)?;
-        let plan = params::resolve(plan, params)?;
+        let plan = self.logical(&planning, statement, text, params).await?;
         if let LogicalPlan::Ddl(_) = &plan
             && hidden::counts_rows(&plan)
         {

@@ -21,6 +21,17 @@ pub fn only_reads(text: &str) -> bool {
     }
 }
 
+/// Whether a statement is a query that makes no table, which another one can have as a part of itself.
+pub(crate) fn is_query(statement: &DataFusionStatement) -> bool {
+    match statement {
+        DataFusionStatement::Statement(statement) => match statement.as_ref() {
+            Statement::Query(query) => !makes_table(&query.body),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
 fn keeps_nothing(statement: &DataFusionStatement) -> bool {
     match statement {
         DataFusionStatement::Statement(statement) => match statement.as_ref() {

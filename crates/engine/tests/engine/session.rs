@@ -10,6 +10,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::common::ScalarValue;
 use datafusion::datasource::MemTable;
+use datafusion::physical_plan::displayable;
 use futures::{StreamExt, TryStreamExt};
 use grouse::{Error, Params, Session, SessionOptions};
 
@@ -643,4 +644,50 @@ fn a_table_takes_the_place_of_another_at_once() {
     assert_eq!(rows(&session, "SELECT x FROM u"), ["100"]);
     rows(&session, "DROP VIEW u");
     assert_eq!(session.tables(), ["v"]);
+}
+
+#[test]
+fn a_query_is_a_table_of_another() {
+    let session = session();
+    let inlined = |text: &str, params: Params, tables| {
+        let planned = session.inlined(text, params, tables);
+        session.handle().block_on(planned).unwrap()
+    };
+    let first = "SELECT number AS n FROM numbers(100) WHERE number >= $1";
+    let values = Params::Positional(vec![ScalarValue::from(90_i64)]);
+    let first = inlined(first, values, Arc::default()).expect("it is a query");
+    let tables = Arc::new(HashMap::from([("base".to_string(), first)]));
+    let second = inlined("SELECT n + 1 AS n FROM base", Params::None, tables);
+    let second = second.expect("it is a query");
+    let tables = Arc::new(HashMap::from([("base".to_string(), second)]));
+    let query = session.query_over(
+        "SELECT count(*) AS c, max(n) AS m FROM base WHERE n > 95",
+        Params::None,
+        tables,
+    );
+    let query = session.handle().block_on(query).unwrap();
+    let plan = displayable(query.plan().as_ref()).indent(true).to_string();
+    assert!(!plan.contains("StreamingTable"), "{plan}");
+    let batches: Vec<RecordBatch> = session
+        .handle()
+        .block_on(query.execute().unwrap().try_collect())
+        .unwrap();
+    let value =
+        |column: usize| array_value_to_string(batches[0].column(column), 0).expect("it has a text");
+    assert_eq!((value(0), value(1)), ("5".to_string(), "100".to_string()));
+}
+
+#[test]
+fn other_statements_are_no_tables() {
+    let session = session();
+    for text in [
+        "SET batch_size = 100",
+        "SHOW batch_size",
+        "CREATE TABLE t (x INT)",
+    ] {
+        let planned = session.inlined(text, Params::None, Arc::default());
+        let planned = session.handle().block_on(planned).unwrap();
+        assert!(planned.is_none(), "{text}");
+    }
+    assert_eq!(session.tables(), Vec::<String>::new());
 }

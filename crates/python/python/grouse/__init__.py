@@ -10,9 +10,14 @@ Threads: connections and relations may be used from several threads at once; the
 Signals: Ctrl-C stops the query within a tenth of a second and raises `KeyboardInterrupt`; the connection stays usable.
 Fork: worker threads do not survive `os.fork`. In a forked child the default connection is made anew; a connection that was made
 before the fork raises `grouse.InvalidError` there, so call `grouse.connect` in the child (or start processes by "spawn").
+
+PEP 249: `grouse.connect().cursor()` is a cursor, `execute` and the fetch methods of a connection are its own.
 """
 
-from grouse import errors
+from grouse import _connection, _module, _parts, _relation, errors
+from grouse._connection import Cursor
+from grouse._connection.dbapi import *  # noqa: F403
+from grouse._connection.dbapi import __all__ as _of_dbapi
 from grouse._native import (
     Batch,
     Batches,
@@ -26,12 +31,23 @@ from grouse._native import (
     default_connection,
     sql,
 )
+from grouse._relation import Grouped
 from grouse.errors import *  # noqa: F403
+
+_parts.extend(Relation, _relation.PARTS)
+_parts.extend(Connection, _connection.PARTS)
+# PEP 249: code that has but a connection finds the exceptions there.
+for _name in errors.__all__:
+    setattr(Connection, _name, getattr(errors, _name))
+_functions = _module.functions()
+globals().update(_functions)
 
 __all__ = [
     "Batch",
     "Batches",
     "Connection",
+    "Cursor",
+    "Grouped",
     "Profile",
     "Progress",
     "Relation",
@@ -40,5 +56,7 @@ __all__ = [
     "connect",
     "default_connection",
     "sql",
+    *_of_dbapi,
+    *_functions,
     *errors.__all__,
 ]

@@ -164,31 +164,34 @@ def _column(series: Any) -> Any:
 
 
 def _objects(series: Any) -> Any:
-    """A column of Python objects, which have to be of one type."""
+    """A column of Python objects."""
+    return objects(series.name, [None if gone else value for value, gone in zip(series, series.isna())])
+
+
+def objects(name: Any, values: list[Any]) -> Any:
+    """Python objects, which have to be of one type, as an array of pyarrow."""
     import pyarrow
 
-    missing = series.isna()
-    values = [None if gone else value for value, gone in zip(series, missing)]
     kinds = {type(value) for value in values if value is not None}
     if kinds and all(issubclass(kind, datetime.date) for kind in kinds):
-        return _dates(series.name, values, kinds)
+        return _dates(name, values, kinds)
     if kinds == {uuid.UUID}:
         return pyarrow.array([None if value is None else str(value) for value in values], pyarrow.string())
     if kinds == {int}:
-        return _integers(series.name, values)
+        return _integers(name, values)
     names = ", ".join(sorted(kind.__name__ for kind in kinds))
     if {bytes, str} <= kinds:
-        raise TypeError(_mixed(series.name, names))
+        raise TypeError(_mixed(name, names))
     try:
         array = pyarrow.array(values)
     except Exception as failure:
         if len(kinds) > 1:
-            raise TypeError(_mixed(series.name, names)) from failure
-        raise TypeError(f"column '{series.name}' has objects of {names}, which have no form in Arrow") from failure
+            raise TypeError(_mixed(name, names)) from failure
+        raise TypeError(f"column '{name}' has objects of {names}, which have no form in Arrow") from failure
     if _holds_times(array.type):
         for value, made in zip(values, array.to_pylist()):
             if not _is_kept(value, made):
-                raise TypeError(_mixed(series.name, names if len(kinds) > 1 else f"inside a {names}"))
+                raise TypeError(_mixed(name, names if len(kinds) > 1 else f"inside a {names}"))
     return array
 
 

@@ -1,8 +1,8 @@
-"""Exceptions: one class per variant of the engine's error enum, named after it, and a common base.
+"""Exceptions: one class per variant of the engine's error enum, named after it, under the classes of PEP 249.
 
 In: nothing; the native module raises them. Out: classes whose attributes are the fields of the variant.
-Invariant: every class is also the builtin that a caller would look for (`OSError`, `ValueError`, ...), so code that knows nothing of
-grouse catches the right thing. Not here: messages, which are the engine's.
+Invariant: every class of a variant is also one of PEP 249's, and the builtin that a caller would look for (`OSError`, `ValueError`,
+...), so code that knows nothing of grouse catches the right thing. Not here: messages, which are the engine's.
 """
 
 from __future__ import annotations
@@ -12,17 +12,24 @@ import builtins
 __all__ = [
     "AmbiguousColumnError",
     "CancelledError",
+    "DataError",
+    "DatabaseError",
     "DivideByZeroError",
     "Error",
     "ExecutionError",
     "FileNotFoundError",
     "FormatError",
+    "IntegrityError",
+    "InterfaceError",
     "InternalError",
     "InvalidError",
     "IoError",
+    "NotSupportedError",
+    "OperationalError",
     "OutOfMemoryError",
     "OverflowError",
     "PlanningError",
+    "ProgrammingError",
     "SyntaxError",
     "TimeoutError",
     "TypeError",
@@ -30,11 +37,44 @@ __all__ = [
     "UnknownFunctionError",
     "UnknownTableError",
     "UnsupportedError",
+    "Warning",
 ]
 
 
 class Error(Exception):
     """Anything that grouse fails with. `str(error)` says what was wrong, where, and what to do."""
+
+
+class Warning(builtins.Warning):  # noqa: A001, N818: the name that PEP 249 asks for
+    """Nothing raises it; PEP 249 asks for it."""
+
+
+class InterfaceError(Error):
+    """Nothing raises it; PEP 249 asks for it."""
+
+
+class DatabaseError(Error):
+    """Any failure: each of the classes below is one."""
+
+
+class DataError(DatabaseError):
+    """A value is wrong: its type, its size, its form."""
+
+
+class OperationalError(DatabaseError):
+    """Something outside of the statement is in its way: a file, the memory, the time, a cancellation."""
+
+
+class IntegrityError(DatabaseError):
+    """Nothing raises it yet; PEP 249 asks for it."""
+
+
+class ProgrammingError(DatabaseError):
+    """The statement, an option or a call is wrong."""
+
+
+class NotSupportedError(DatabaseError):
+    """It is not there."""
 
 
 class _Located(Error):
@@ -46,14 +86,14 @@ class _Located(Error):
     """Column in characters, from 1; None where it is not known."""
 
 
-class _Name(_Located, LookupError):
+class _Name(_Located, ProgrammingError, LookupError):
     """A name that means nothing, or too much."""
 
     name: str = ""
     """The name as written."""
 
 
-class SyntaxError(_Located, ValueError):
+class SyntaxError(_Located, ProgrammingError, ValueError):
     """The text is not SQL."""
 
 
@@ -85,19 +125,19 @@ class UnknownFunctionError(_Name):
     """The nearest names that do exist, best first."""
 
 
-class TypeError(_Located, builtins.TypeError):
+class TypeError(_Located, DataError, builtins.TypeError):
     """Types do not fit, or a value cannot be converted."""
 
 
-class PlanningError(_Located, ValueError):
+class PlanningError(_Located, ProgrammingError, ValueError):
     """The query makes no sense for another reason."""
 
 
-class UnsupportedError(Error, NotImplementedError):
+class UnsupportedError(NotSupportedError, NotImplementedError):
     """SQL that is understood but cannot be run here."""
 
 
-class IoError(Error, OSError):
+class IoError(OperationalError, OSError):
     """A file, folder or server cannot be read or written."""
 
     path: str = ""
@@ -108,7 +148,7 @@ class FileNotFoundError(IoError, builtins.FileNotFoundError):
     """There is nothing at the path."""
 
 
-class FormatError(Error, ValueError):
+class FormatError(DataError, ValueError):
     """The content of a file is not what its format demands."""
 
     path: str = ""
@@ -117,7 +157,7 @@ class FormatError(Error, ValueError):
     """Line in text files, from 1."""
 
 
-class OutOfMemoryError(Error, MemoryError):
+class OutOfMemoryError(OperationalError, MemoryError):
     """The memory limit of the connection is reached."""
 
     operator: str = ""
@@ -132,37 +172,37 @@ class OutOfMemoryError(Error, MemoryError):
     """The limit of the connection."""
 
 
-class OverflowError(Error, builtins.OverflowError):
+class OverflowError(DataError, builtins.OverflowError):
     """A result does not fit its type."""
 
     aggregate: str = ""
     """The aggregate as written, or `arithmetic`."""
 
 
-class DivideByZeroError(Error, ZeroDivisionError):
+class DivideByZeroError(DataError, ZeroDivisionError):
     """An integer or decimal was divided by zero."""
 
 
-class CancelledError(Error):
+class CancelledError(OperationalError):
     """The query was stopped from outside."""
 
 
-class TimeoutError(Error, builtins.TimeoutError):
+class TimeoutError(OperationalError, builtins.TimeoutError):
     """The statement took longer than `statement_timeout`."""
 
 
-class InvalidError(Error, ValueError):
+class InvalidError(ProgrammingError, ValueError):
     """An option or an argument has a value that is not possible."""
 
     name: str = ""
     """Name of the option or argument."""
 
 
-class ExecutionError(Error, RuntimeError):
+class ExecutionError(OperationalError, RuntimeError):
     """Any other failure while running."""
 
 
-class InternalError(Error, RuntimeError):
+class InternalError(DatabaseError, RuntimeError):
     """A defect of grouse: please report it."""
 
 

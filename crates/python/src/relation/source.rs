@@ -15,11 +15,8 @@ use datafusion::catalog::streaming::StreamingTable;
 use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::physical_plan::stream::{
-    RecordBatchReceiverStreamBuilder, RecordBatchStreamAdapter,
-};
+use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::physical_plan::streaming::PartitionStream;
-use futures::{StreamExt, TryStreamExt};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
@@ -27,17 +24,21 @@ use pyo3_arrow::input::AnyRecordBatch;
 use crate::borrowed::Borrowed;
 use crate::door::{Text, admit, admitted_schema};
 use crate::error::{raise, wrong_type};
-use crate::relation::{Recipe, Relation};
+use crate::relation::Relation;
 
 /// Rows of a piece that one worker takes from a table in memory.
 const PIECE_ROWS: usize = 1 << 16;
 /// Batches that a stream reads ahead.
 const AHEAD_BATCHES: usize = 2;
 
+/// What [`table`] takes.
+pub const READABLE: &str = "a frame of pandas or Polars (LazyFrame too), a table or dataset of pyarrow, an array of numpy, a \
+                            dict of columns, or what has __arrow_c_stream__";
+
 type Reader = Box<dyn RecordBatchReader + Send>;
 
-/// Whether [`table`] can read the object.
-pub fn holds_arrow(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+/// Whether the object has Arrow data itself.
+fn holds_arrow(object: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = object.py();
     // A class has the methods of its objects, but no data.
     Ok(!object.is_instance_of::<pyo3::types::PyType>()
@@ -79,15 +80,38 @@ pub fn table(
     threads: usize,
     lasting: Lasting,
 ) -> PyResult<Source> {
+    match readable(object)? {
+        Some(object) => table_of_arrow(py, &object, threads, lasting),
+        None => {
+            let class = object.get_type().name()?;
+            Err(wrong_type(format!(
+                "a {class} cannot be read as a table: pass {READABLE}"
+            )))
+        }
+    }
+}
+
+/// The object, or what stands for it and has Arrow data; None where nobody can read it.
+pub fn readable<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if holds_arrow(object)? {
+        return Ok(Some(object.clone()));
+    }
+    let arrow = object
+        .py()
+        .import("grouse._objects")?
+        .call_method1("arrow_of", (object,))
+        .map_err(|failure| unreadable(object, failure))?;
+    Ok((!arrow.is_none()).then_some(arrow))
+}
+
+fn table_of_arrow(
+    py: Python<'_>,
+    object: &Bound<'_, PyAny>,
+    threads: usize,
+    lasting: Lasting,
+) -> PyResult<Source> {
     if let Ok(relation) = object.cast::<Relation>() {
         return relation.get().as_source(py, lasting);
-    }
-    if !holds_arrow(object)? {
-        let class = object.get_type().name()?;
-        return Err(wrong_type(format!(
-            "a {class} cannot be read as a table: pass a frame of pandas or Polars, a table of pyarrow or what has \
-             __arrow_c_stream__"
-        )));
     }
     if is_reader(object)
         && py
@@ -169,26 +193,6 @@ pub fn in_memory(
     Ok(Arc::new(table))
 }
 
-/// A table that runs a relation's statement whenever it is read.
-pub fn of_recipe(
-    recipe: Recipe,
-    session: grouse::Session,
-    schema: SchemaRef,
-    lasting: Lasting,
-) -> PyResult<Source> {
-    let borrowed = match lasting {
-        Lasting::Statement => recipe.borrowed(),
-        Lasting::Longer => Borrowed::default(),
-    };
-    let table = streaming(Arc::new(RecipeStream {
-        recipe,
-        session,
-        schema,
-        lasting,
-    }))?;
-    Ok(Source { table, borrowed })
-}
-
 fn streaming(partition: Arc<dyn PartitionStream>) -> PyResult<Arc<dyn TableProvider>> {
     let schema = Arc::clone(partition.schema());
     let table = StreamingTable::try_new(schema, vec![partition])
@@ -216,19 +220,25 @@ fn note_read(object: &Py<PyAny>) {
 }
 
 fn open(object: &Bound<'_, PyAny>) -> PyResult<Reader> {
-    let class = object.get_type().name()?;
-    let unreadable = |failure: PyErr| {
-        let reason = failure.value(object.py()).to_string();
-        // Of one column, as in a Series, Arrow's structs are no table.
-        let reason = match reason.starts_with("C Data interface error") {
-            true => "it is no table of columns; pass a frame",
-            false => &reason,
-        };
-        wrong_type(format!("a {class} cannot be read as a table: {reason}"))
-    };
+    let unreadable = |failure: PyErr| unreadable(object, failure);
     let object = &plain(object).map_err(unreadable)?;
     let input: AnyRecordBatch = object.extract().map_err(unreadable)?;
     input.into_reader()
+}
+
+/// The error about an object that some library could not hand over.
+fn unreadable(object: &Bound<'_, PyAny>, failure: PyErr) -> PyErr {
+    let class = match object.get_type().name() {
+        Ok(class) => class,
+        Err(failure) => return failure,
+    };
+    let reason = failure.value(object.py()).to_string();
+    // Of one column, as in a Series, Arrow's structs are no table.
+    let reason = match reason.starts_with("C Data interface error") {
+        true => "it is no table of columns; pass a frame",
+        false => &reason,
+    };
+    wrong_type(format!("a {class} cannot be read as a table: {reason}"))
 }
 
 /// Data whose own way into Arrow loses something, by way of grouse/_frames.py.
@@ -346,43 +356,5 @@ fn reopen(object: Option<Py<PyAny>>) -> Result<Reader, DataFusionError> {
             "the stream cannot be read a second time: {reason}"
         ))),
         None => Err(grouse::Error::Cancelled.into()),
-    }
-}
-
-/// The rows of another relation, of whatever connection.
-#[derive(Debug)]
-struct RecipeStream {
-    recipe: Recipe,
-    session: grouse::Session,
-    schema: SchemaRef,
-    lasting: Lasting,
-}
-
-impl PartitionStream for RecipeStream {
-    fn schema(&self) -> &SchemaRef {
-        &self.schema
-    }
-
-    fn execute(&self, _context: Arc<TaskContext>) -> SendableRecordBatchStream {
-        let (recipe, session, schema) = (
-            self.recipe.clone(),
-            self.session.clone(),
-            Arc::clone(&self.schema),
-        );
-        let batches = async move {
-            let query = recipe.plan(&session).await?;
-            recipe.check(&query.schema(), &schema)?;
-            Ok::<_, DataFusionError>(query.execute()?)
-        };
-        let borrowed = match self.lasting {
-            Lasting::Statement => Borrowed::default(),
-            Lasting::Longer => self.recipe.borrowed(),
-        };
-        let stream = futures::stream::once(batches).try_flatten();
-        let stream = stream.map(move |batch| Ok(borrowed.owned(batch?)?));
-        Box::pin(RecordBatchStreamAdapter::new(
-            Arc::clone(&self.schema),
-            stream,
-        ))
     }
 }

@@ -1,0 +1,11 @@
+"""What the native class `Relation` has beside its own methods: methods written in Python, by what they do."""
+
+from grouse._relation.aggregates import Aggregates
+from grouse._relation.compose import Compose, Grouped
+from grouse._relation.results import Results
+from grouse._relation.windows import Windows
+from grouse._relation.writing import Writing
+
+PARTS = (Compose, Aggregates, Windows, Results, Writing)
+
+__all__ = ["PARTS", "Grouped"]
