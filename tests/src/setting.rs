@@ -22,6 +22,7 @@ pub const FORCED: &[(&str, &[&str])] = &[
     ),
     ("group_by_sizes", &["machine", "tiny", "spilling"]),
     ("group_by_codes", &["on", "off"]),
+    ("group_by_tasks", &["0", "3"]),
 ];
 
 /// One way to run a query.
@@ -84,7 +85,8 @@ impl fmt::Display for Setting {
 }
 
 /// Every worker count with every combination of forced options, but that only everyday tables go to disk: it takes four
-/// times as long, and every table leaves the same blocks. Files are read with codes: few of these files read any.
+/// times as long, and every table leaves the same blocks. Files are read with codes: few of these files read any. Everyday tables
+/// of tiny sizes are divided among tasks, too.
 pub fn matrix() -> Vec<Setting> {
     let mut settings: Vec<Setting> = WORKERS
         .iter()
@@ -109,5 +111,7 @@ pub fn matrix() -> Vec<Setting> {
     let is_everyday = |setting: &Setting| setting.forced[0] == FORCED[0].1[0];
     settings.retain(|setting| !setting.forced.contains(&"spilling") || is_everyday(setting));
     settings.retain(|setting| !setting.forced.contains(&"off"));
+    let is_tiny = |setting: &Setting| setting.forced.contains(&"tiny") && is_everyday(setting);
+    settings.retain(|setting| !setting.forced.contains(&"3") || is_tiny(setting));
     settings
 }

@@ -33,6 +33,8 @@ mod late_keys;
 mod shifted_sums;
 #[path = "operator/spill.rs"]
 mod spill;
+#[path = "operator/stages.rs"]
+mod stages;
 #[path = "operator/stepped.rs"]
 mod stepped;
 #[path = "operator/top_rows.rs"]

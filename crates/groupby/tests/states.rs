@@ -26,6 +26,8 @@ use proptest::prelude::*;
 mod codes;
 #[path = "states/first_last.rs"]
 mod first_last;
+#[path = "states/formats.rs"]
+mod formats;
 #[path = "states/listed.rs"]
 mod listed;
 #[path = "states/moments.rs"]

@@ -5,6 +5,9 @@
 //! Invariant: an expression that occurs several times is evaluated once per batch, unless it is volatile.
 //! Not here: who calls it (worker.rs), types that the algorithm does not know (it says so when the plan is made).
 
+mod lowering;
+mod stages;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,30 +16,30 @@ use datafusion::arrow::array::{
     new_null_array,
 };
 use datafusion::arrow::compute::{cast, filter_record_batch, or, take};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{DataType, SchemaRef};
 use datafusion::common::{Result, not_impl_err};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use grouse_groupby::emit::Emitted;
 use grouse_groupby::keys::is_bytes;
-use grouse_groupby::keys::{KeyLayout, KeyValues, decoded, strings_of};
-use grouse_groupby::states::{Aggregate, in_order};
-use grouse_groupby::{Arguments, Batch, Finished, Spec, TableKind};
+use grouse_groupby::keys::{KeyLayout, decoded, strings_of};
+use grouse_groupby::states::{Aggregate, flat_states};
+use grouse_groupby::{Arguments, Batch, Finished, Spec};
 
 use super::base_grouping::BaseGrouping;
-use super::column_bounds::values_of;
 use super::conditions::conditions_now;
 use super::distinct_groupings::{DistinctGrouping, Planned};
 use super::node::{NodeColumns, Tuning};
 use super::selections::{split_selection, suits_others};
-use crate::aggregate::from_datafusion::{DataFusionAggregate, GroupingKind, Stages};
-use crate::aggregate::native::{AggregateInput, Native, datafusion_of_distinct, end_of, native};
+use crate::aggregate::from_datafusion::{GroupingKind, Stages};
+use crate::aggregate::native::AggregateInput;
 use crate::error::to_datafusion;
 use crate::expr::columns::without_nulls;
 use crate::expr::distinct_values::{Hashed, Spread, coded, hashed};
+use lowering::{DistinctExpressions, Lowered, PairValues, key_layout, lower};
+use stages::TravellingStates;
 
 /// The expressions of one group-by and what they are for.
 pub(super) struct CompiledAggregation {
@@ -53,6 +56,7 @@ pub(super) struct CompiledAggregation {
     arguments: Vec<Inputs>,
     input: SchemaRef,
     native: Vec<bool>,
+    states: TravellingStates,
 }
 
 /// What the groupings of an execution get of one batch of rows.
@@ -102,6 +106,28 @@ struct LoweredAggregates {
 }
 
 impl LoweredAggregates {
+    /// Those of `described`, as they run; `lay_out` encodes pairs of keys and values.
+    fn of(
+        described: &AggregateExec,
+        aggregates: &[Arc<AggregateFunctionExpr>],
+        expressions: &mut DistinctExpressions,
+        lay_out: impl Fn(PairValues<'_>) -> Result<KeyLayout>,
+    ) -> Result<LoweredAggregates> {
+        let grouping = match described.group_expr().is_true_no_grouping() {
+            true => GroupingKind::Keyless,
+            false => GroupingKind::Keyed,
+        };
+        let mut all = LoweredAggregates::default();
+        let planned = described.aggr_expr().iter().zip(described.filter_expr());
+        for (updating, (merging, filter)) in aggregates.iter().zip(planned) {
+            let stages = Stages { updating, merging };
+            let lowered = lower(&stages, described.input(), grouping, &lay_out)?;
+            let filter = filter.as_ref().map(|filter| expressions.place(filter));
+            all.add(lowered, filter, expressions);
+        }
+        Ok(all)
+    }
+
     fn add(
         &mut self,
         lowered: Lowered,
@@ -146,7 +172,7 @@ struct Inputs {
 
 impl CompiledAggregation {
     /// Lowers `described`; fails where a type has no place in the algorithm.
-    pub fn new(
+    fn new(
         described: &AggregateExec,
         aggregates: &[Arc<AggregateFunctionExpr>],
         columns: &NodeColumns,
@@ -157,11 +183,6 @@ impl CompiledAggregation {
         let group_by = described.group_expr();
         // The column that tells grouping sets apart is one.
         let all_keys = group_by.num_group_exprs();
-        let grouping = match group_by.is_true_no_grouping() {
-            true => GroupingKind::Keyless,
-            false => GroupingKind::Keyed,
-        };
-        let mut all = LoweredAggregates::default();
         let lay_out = |keys: usize, values: PairValues<'_>| {
             key_layout(described, schema, keys, values, tuning.table)
         };
@@ -178,14 +199,9 @@ impl CompiledAggregation {
             }
         });
         let keys: Vec<KeyColumn> = keys.collect();
-        let planned = described.aggr_expr().iter().zip(described.filter_expr());
-        for (updating, (merging, filter)) in aggregates.iter().zip(planned) {
-            let stages = Stages { updating, merging };
-            let values_apart = |values: PairValues<'_>| lay_out(all_keys, values);
-            let lowered = lower(&stages, described.input(), grouping, values_apart)?;
-            let filter = filter.as_ref().map(|filter| expressions.place(filter));
-            all.add(lowered, filter, &mut expressions);
-        }
+        let all = LoweredAggregates::of(described, aggregates, &mut expressions, |values| {
+            lay_out(all_keys, values)
+        })?;
         let sets = sets(group_by)?;
         let base_grouping = match sets.len() > 1 && !keys.is_empty() {
             true => {
@@ -212,6 +228,7 @@ impl CompiledAggregation {
             arguments: all.inputs,
             input,
             native: all.are_native,
+            states: TravellingStates::None,
         })
     }
 
@@ -275,21 +292,19 @@ impl CompiledAggregation {
         let rows = batch.num_rows();
         let values = (0..self.expressions.len()).map(|at| self.value(at, batch));
         let values = values.collect::<Result<Vec<_>>>()?;
-        let arguments = self
-            .arguments
-            .iter()
-            .map(|inputs| match inputs.distinct_grouping {
-                Some(_) => None,
-                None => Some(inputs.of(&values)),
-            });
-        let arguments: Vec<_> = arguments.collect();
+        let arguments = (0..self.arguments.len()).map(|at| self.arguments_of(at, &values));
+        let arguments = arguments.collect::<Result<Vec<_>>>()?;
         let (groups, base_grouping) = match self.base_grouping.as_ref().filter(|_| few) {
             Some(base_grouping) => {
                 let keys = self.keys_for(&base_grouping.spec, &values)?;
                 (Vec::new(), Some(base_grouping.of(keys, &arguments, rows)))
             }
             None => {
-                let of_set = |keys| Ok(Batch::of_some(rows, keys, arguments.clone()));
+                let batch_of = match self.states {
+                    TravellingStates::In(_) => Batch::of_partial,
+                    TravellingStates::None | TravellingStates::Out => Batch::of_some,
+                };
+                let of_set = |keys| Ok(batch_of(rows, keys, arguments.clone()));
                 (self.each_set(&self.spec, &values, rows, of_set)?, None)
             }
         };
@@ -303,6 +318,20 @@ impl CompiledAggregation {
             base_grouping,
             distinct_groupings: distinct.collect::<Result<_>>()?,
         })
+    }
+
+    /// What an aggregate gets of rows, if it does not take pairs.
+    fn arguments_of(&self, aggregate: usize, values: &[ArrayRef]) -> Result<Option<Arguments>> {
+        let inputs = &self.arguments[aggregate];
+        if inputs.distinct_grouping.is_some() {
+            return Ok(None);
+        }
+        let mut arguments = inputs.of(values);
+        if let TravellingStates::In(formats) = &self.states {
+            let held = formats[aggregate].held(&arguments.columns);
+            arguments.columns = held.map_err(to_datafusion)?;
+        }
+        Ok(Some(arguments))
     }
 
     /// What `make` makes of the keys of each grouping set, in the form that a grouping of `spec` takes them.
@@ -455,8 +484,13 @@ impl CompiledAggregation {
 
     /// Finished groups as a batch of the output's schema.
     pub fn output(&self, emitted: Emitted) -> Result<RecordBatch> {
-        let columns = emitted
-            .columns
+        let mut columns = emitted.columns;
+        if matches!(self.states, TravellingStates::Out) {
+            for states in columns.split_off(self.spec.keys.types().len()) {
+                columns.extend(flat_states(&states).map_err(to_datafusion)?);
+            }
+        }
+        let columns = columns
             .iter()
             .zip(self.columns.schema.fields())
             .map(
@@ -493,151 +527,6 @@ impl Inputs {
             filter: self.filter.map(|at| without_nulls(values[at].as_boolean())),
         }
     }
-}
-
-/// What stands behind the keys of pairs.
-#[derive(Clone, Copy)]
-struct PairValues<'a> {
-    expressions: &'a [Arc<dyn PhysicalExpr>],
-    /// False if pairs with a NULL are left out.
-    with_null: bool,
-}
-
-impl PairValues<'_> {
-    const NONE: PairValues<'static> = PairValues::of(&[], false);
-
-    const fn of(expressions: &[Arc<dyn PhysicalExpr>], with_null: bool) -> PairValues<'_> {
-        PairValues {
-            expressions,
-            with_null,
-        }
-    }
-}
-
-/// How the first `keys` keys, with values behind them, are encoded, by what their files state of them.
-fn key_layout(
-    described: &AggregateExec,
-    schema: &Schema,
-    keys: usize,
-    values: PairValues<'_>,
-    table: TableKind,
-) -> Result<KeyLayout> {
-    let group_by = described.group_expr();
-    let input = described.input();
-    let fields = schema.fields()[..keys].iter();
-    let fields = fields.map(|field| {
-        let data_type = decoded(field.data_type()).clone();
-        Arc::new(Field::new(field.name(), data_type, field.is_nullable()))
-    });
-    let mut fields: Vec<FieldRef> = fields.collect();
-    let keys = group_by.expr().iter();
-    let known = keys.map(|(key, _)| values_of(input, key));
-    // Of the column that tells sets apart nothing is.
-    let known = known.chain(std::iter::repeat(KeyValues::Any));
-    let mut known: Vec<_> = known.take(fields.len()).collect();
-    for value in values.expressions {
-        let data_type = value.data_type(&input.schema())?;
-        let nullable = values.with_null;
-        let field = Field::new(value.to_string(), decoded(&data_type).clone(), nullable);
-        fields.push(Arc::new(field));
-        known.push(values_of(input, value));
-    }
-    KeyLayout::knowing(&fields, &known, table).map_err(to_datafusion)
-}
-
-/// Distinct expressions.
-#[derive(Default)]
-struct DistinctExpressions(Vec<Arc<dyn PhysicalExpr>>);
-
-impl DistinctExpressions {
-    fn place(&mut self, expression: &Arc<dyn PhysicalExpr>) -> usize {
-        let known = self.0.iter().position(|known| known == expression);
-        if let Some(at) = known.filter(|_| !is_volatile(expression)) {
-            return at;
-        }
-        self.0.push(Arc::clone(expression));
-        self.0.len() - 1
-    }
-}
-
-/// An aggregate with the columns that its states read.
-struct Lowered {
-    aggregate: Arc<dyn Aggregate>,
-    columns: Vec<Arc<dyn PhysicalExpr>>,
-    is_native: bool,
-    /// The encoding of the pairs that it takes instead of rows, and what it reads of them.
-    distinct_grouping: Option<(KeyLayout, AggregateInput)>,
-}
-
-fn lower(
-    stages: &Stages<'_>,
-    input: &Arc<dyn ExecutionPlan>,
-    grouping: GroupingKind,
-    lay_out: impl Fn(PairValues<'_>) -> Result<KeyLayout>,
-) -> Result<Lowered> {
-    let expression = stages.updating;
-    let is_sorted = input.output_ordering().is_some();
-    let input = &input.schema();
-    if let Some(native) = native(expression, input)? {
-        // Arguments of a type that nothing can be grouped by stay with DataFusion.
-        let is_grouped_apart = native.reads != AggregateInput::Rows;
-        let values = PairValues::of(&native.columns, native.reads.with_null());
-        let layout = is_grouped_apart.then(|| lay_out(values));
-        if let Ok(layout) = layout.transpose() {
-            let distinct_grouping = layout.map(|layout| (layout, native.reads));
-            let Native {
-                aggregate, columns, ..
-            } = native;
-            let aggregate = match is_sorted && end_of(expression).is_some() {
-                true => in_order(aggregate),
-                false => aggregate,
-            };
-            return Ok(Lowered {
-                aggregate,
-                columns,
-                is_native: true,
-                distinct_grouping,
-            });
-        }
-    }
-    if let Some((plain, columns)) = datafusion_of_distinct(expression, input)? {
-        // As above.
-        if let Ok(layout) = lay_out(PairValues::of(&columns, false)) {
-            let plain = Arc::new(plain);
-            let stages = Stages {
-                updating: &plain,
-                merging: &plain,
-            };
-            let types = columns.iter().map(|column| column.data_type(input));
-            let types = types.collect::<Result<Vec<_>>>()?;
-            let types: Vec<_> = types.iter().map(|of| decoded(of).clone()).collect();
-            return Ok(Lowered {
-                aggregate: Arc::new(DataFusionAggregate::new(&stages, &types, grouping)?),
-                columns,
-                is_native: false,
-                distinct_grouping: Some((layout, AggregateInput::Distinct)),
-            });
-        }
-    }
-    // DataFusion's states read what they are ordered by behind their arguments.
-    let mut columns = expression.expressions();
-    columns.extend(
-        expression
-            .order_bys()
-            .iter()
-            .map(|key| Arc::clone(&key.expr)),
-    );
-    let types = columns
-        .iter()
-        .map(|column| column.data_type(input))
-        .collect::<Result<Vec<_>>>()?;
-    let aggregate = Arc::new(DataFusionAggregate::new(stages, &types, grouping)?);
-    Ok(Lowered {
-        aggregate,
-        columns,
-        is_native: false,
-        distinct_grouping: None,
-    })
 }
 
 /// Bits of the column that tells grouping sets apart.

@@ -26,7 +26,11 @@ pub(crate) fn group_by(
 }
 
 fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "{NAME}: keys=[{}]", keys(node.group_by()).join(", "))?;
+    write!(f, "{NAME}: ")?;
+    if let Some(stage) = node.stage() {
+        write!(f, "stage={stage}, ")?;
+    }
+    write!(f, "keys=[{}]", keys(node.group_by()).join(", "))?;
     write!(f, ", aggregates=[{}]", aggregates(node).join(", "))?;
     if let Some(columns) = node.projection() {
         write!(f, ", projection=[{}]", columns.join(", "))?;
@@ -68,6 +72,9 @@ fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
 }
 
 fn tree(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    if let Some(stage) = node.stage() {
+        writeln!(f, "stage={stage}")?;
+    }
     let keys = keys(node.group_by());
     if !keys.is_empty() {
         writeln!(f, "keys={}", keys.join(", "))?;

@@ -6,6 +6,10 @@
 //! in any order and as often as they like.
 //! Not here: executing (execution.rs), text (explain.rs).
 
+mod columns;
+mod properties;
+mod stages;
+
 use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
@@ -17,17 +21,15 @@ use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
-use datafusion::physical_expr::equivalence::{EquivalenceProperties, ProjectionMapping};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
-use datafusion::physical_expr::{Distribution, OrderingRequirements, Partitioning, PhysicalExpr};
+use datafusion::physical_expr::{Distribution, OrderingRequirements, PhysicalExpr};
 use datafusion::physical_plan::aggregates::{
     AggregateExec, AggregateMode, LimitOptions, PhysicalGroupBy,
 };
 use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
-    CardinalityEffect, ChildrenPropertiesMode, EmissionType, EvaluationType,
-    ReplaceChildrenOptions, SchedulingType,
+    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
 };
 use datafusion::physical_plan::filter_pushdown::{
     ChildFilterDescription, ChildPushdownResult, FilterDescription, FilterPushdownPhase,
@@ -49,10 +51,10 @@ use super::NAME;
 use super::build_barrier::BuildBarrier;
 use super::column_encodings::{ColumnEncoding, ReadExpr};
 use super::compiled_aggregation::CompiledAggregation;
-use super::conditions::{is_dynamic, with_columns_at};
+use super::conditions::is_dynamic;
 use super::execution::{Execution, Output};
 use super::memory::{PoolBudget, spill};
-use super::order::{self, InputOrder, fit};
+use super::order::{self, Fitted, InputOrder, fit};
 use super::output_queue::OutputQueue;
 use super::source::{Sources, readers};
 use super::worker::SharedByWorkers;
@@ -62,6 +64,10 @@ use crate::expr::plan_expressions::{Exchange, in_aggregate};
 use crate::runtime::faults::Faults;
 use crate::runtime::options::SessionOptions;
 use crate::runtime::trace::Trace;
+use properties::properties;
+
+pub(super) use columns::NodeColumns;
+pub(super) use stages::Stage;
 
 /// How a node runs, whatever it computes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,65 +88,12 @@ pub struct GroupByExec {
     input_order: InputOrder,
     columns: NodeColumns,
     tuning: Tuning,
+    stage: Stage,
     aggregation: Arc<CompiledAggregation>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
-    generation: Mutex<Option<Generation>>,
-}
-
-/// The columns that the node yields, and of which groups.
-#[derive(Debug, Clone)]
-pub(super) struct NodeColumns {
-    /// Keys, then aggregates.
-    pub all: SchemaRef,
-    /// Those of them that somebody reads, in the order of `schema`; `None` are all.
-    pub emitted: Option<Vec<usize>>,
-    /// The schema of those.
-    pub schema: SchemaRef,
-    /// What has to hold of a group, over all columns.
-    pub conditions: Vec<Arc<dyn PhysicalExpr>>,
-}
-
-impl NodeColumns {
-    fn all(schema: SchemaRef) -> NodeColumns {
-        NodeColumns {
-            all: Arc::clone(&schema),
-            emitted: None,
-            schema,
-            conditions: Vec::new(),
-        }
-    }
-
-    /// Of the columns that are left those at these places.
-    fn narrowed(&self, places: Vec<usize>) -> Result<NodeColumns> {
-        let emitted: Vec<usize> = match &self.emitted {
-            Some(emitted) => places.iter().map(|place| emitted[*place]).collect(),
-            None => places,
-        };
-        Ok(NodeColumns {
-            all: Arc::clone(&self.all),
-            schema: Arc::new(self.all.project(&emitted)?),
-            emitted: Some(emitted),
-            conditions: self.conditions.clone(),
-        })
-    }
-
-    /// An expression over what the node yields as one over all columns.
-    fn widen(&self, expression: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
-        match &self.emitted {
-            Some(emitted) => with_columns_at(expression, |column| emitted[column]),
-            None => Ok(expression),
-        }
-    }
-
-    /// The same of those groups alone of which `conditions`, over what the node yields, hold too.
-    fn where_all(&self, conditions: Vec<Arc<dyn PhysicalExpr>>) -> Result<NodeColumns> {
-        let mut columns = self.clone();
-        for condition in conditions {
-            columns.conditions.push(self.widen(condition)?);
-        }
-        Ok(columns)
-    }
+    /// Of each task.
+    generations: Mutex<Vec<Option<Generation>>>,
 }
 
 /// Groups that are chosen for a LIMIT: their hashes fit a core's cache.
@@ -167,29 +120,50 @@ impl GroupByExec {
         )?;
         let described = described.with_limit_options(pair.last.limit_options());
         let columns = NodeColumns::all(pair.last.schema());
-        GroupByExec::over(Arc::new(described), columns, tuning)
+        GroupByExec::over(Arc::new(described), columns, tuning, Stage::Whole)
     }
 
     fn over(
         described: Arc<AggregateExec>,
         columns: NodeColumns,
         tuning: Tuning,
+        stage: Stage,
     ) -> Result<GroupByExec> {
-        let fitted = fit(&described)?;
-        let aggregation =
-            CompiledAggregation::new(&described, &fitted.aggregates, &columns, tuning)?;
-        let properties = properties(&described, &columns, tuning.workers)?;
+        let fitted = match &stage {
+            Stage::Whole | Stage::Partial { .. } => fit(&described)?,
+            Stage::Final(merged) => Fitted {
+                aggregates: merged.aggregates.clone(),
+                input_order: InputOrder::Any,
+            },
+        };
+        let aggregation = CompiledAggregation::of_stage(
+            &stage,
+            &described,
+            &fitted.aggregates,
+            &columns,
+            tuning,
+        )?;
+        let properties = properties(&described, &columns, tuning.workers, &stage)?;
         Ok(GroupByExec {
             described,
             aggregates: fitted.aggregates,
             input_order: fitted.input_order,
             columns,
             tuning,
+            stage,
             aggregation: Arc::new(aggregation),
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
-            generation: Mutex::new(None),
+            generations: Mutex::new(Vec::new()),
         })
+    }
+
+    /// What it reads: rows, or what a partial stage made of them.
+    fn input(&self) -> &Arc<dyn ExecutionPlan> {
+        match &self.stage {
+            Stage::Whole | Stage::Partial { .. } => self.described.input(),
+            Stage::Final(merged) => &merged.input,
+        }
     }
 
     /// The node with HAVING: it yields the groups of which `predicate` holds.
@@ -199,7 +173,8 @@ impl GroupByExec {
     }
 
     fn with_columns(&self, columns: NodeColumns) -> Result<GroupByExec> {
-        GroupByExec::over(Arc::clone(&self.described), columns, self.tuning)
+        let (described, stage) = (Arc::clone(&self.described), self.stage.clone());
+        GroupByExec::over(described, columns, self.tuning, stage)
     }
 
     /// What has to hold of the groups that it yields, over all its columns.
@@ -216,8 +191,16 @@ impl GroupByExec {
     pub(crate) fn key(&self, column: usize) -> Option<Arc<dyn PhysicalExpr>> {
         let emitted = self.columns.emitted.as_ref();
         let at = emitted.map_or(column, |emitted| emitted[column]);
-        let key = self.group_by().expr().get(at);
-        key.map(|(key, _)| Arc::clone(key))
+        let (key, name) = self.group_by().expr().get(at)?;
+        Some(match &self.stage {
+            Stage::Whole | Stage::Partial { .. } => Arc::clone(key),
+            Stage::Final(_) => Arc::new(Column::new(name, at)),
+        })
+    }
+
+    /// Which part of the grouping it does, if not all.
+    pub fn stage(&self) -> Option<&'static str> {
+        self.stage.name()
     }
 
     /// Bits of a packed key, where bounds or shared dictionaries of its columns make it shorter.
@@ -291,7 +274,7 @@ impl GroupByExec {
 
     /// True if keys of strings may come as codes.
     pub(crate) fn takes_codes(&self) -> bool {
-        self.aggregation.spec.keys.takes_codes()
+        !matches!(self.stage, Stage::Final(_)) && self.aggregation.spec.keys.takes_codes()
     }
 
     /// True if a filter below may select the rows that it leaves, and hand batches on in another order: aggregates, if there are
@@ -302,11 +285,15 @@ impl GroupByExec {
             *is_native && (is_count(aggregate.fun()) || adds_up(aggregate.fun()))
         });
         let has_filters = self.filters().iter().any(Option::is_some);
-        add_up && !has_filters && self.aggregation.takes_selections()
+        let reads_rows = !matches!(self.stage, Stage::Final(_));
+        add_up && !has_filters && reads_rows && self.aggregation.takes_selections()
     }
 
     /// What it reads.
     pub(crate) fn reads(&self) -> Vec<ReadExpr> {
+        if let Stage::Final(merged) = &self.stage {
+            return merged.reads();
+        }
         let keys = self.group_by().expr().iter().map(|(key, _)| ReadExpr {
             expr: Arc::clone(key),
             takes: match self.takes_codes() {
@@ -360,11 +347,14 @@ impl GroupByExec {
         keys: Exchange<'_>,
         others: Exchange<'_>,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        if matches!(self.stage, Stage::Final(_)) {
+            return Ok(None);
+        }
         let Some(exchanged) = in_aggregate(&self.described, keys, others)? else {
             return Ok(None);
         };
-        let columns = self.columns.clone();
-        let node = GroupByExec::over(description(&exchanged)?, columns, self.tuning)?;
+        let (columns, stage) = (self.columns.clone(), self.stage.clone());
+        let node = GroupByExec::over(description(&exchanged)?, columns, self.tuning, stage)?;
         Ok(Some(Arc::new(node)))
     }
 
@@ -387,7 +377,7 @@ impl GroupByExec {
         taken: impl Fn(&ReadExpr) -> Vec<usize>,
         has_form: impl Fn(&DataType) -> bool,
     ) -> Vec<String> {
-        let schema = self.described.input().schema();
+        let schema = self.input().schema();
         let read: BTreeSet<usize> = self.reads().iter().flat_map(taken).collect();
         let fields = read.into_iter().map(|column| schema.field(column));
         let fields = fields.filter(|field| has_form(field.data_type()));
@@ -415,15 +405,35 @@ impl GroupByExec {
         }
         let described = self.described.as_ref().clone();
         let described = described.with_limit_options(Some(LimitOptions::new(groups)));
-        let columns = self.columns.clone();
-        GroupByExec::over(Arc::new(described), columns, self.tuning).map(Some)
+        let (columns, stage) = (self.columns.clone(), self.stage.clone());
+        GroupByExec::over(Arc::new(described), columns, self.tuning, stage).map(Some)
     }
 
-    fn new_execution(&self, context: &Arc<TaskContext>) -> Execution {
-        let input = self.described.input();
-        let partitions = input.output_partitioning().partition_count();
-        let workers = readers(partitions, self.tuning.workers, self.input_order);
-        let streams = self.properties.output_partitioning().partition_count();
+    /// How many executions share the partitions.
+    fn tasks(&self) -> usize {
+        let partitions = self.properties.output_partitioning().partition_count();
+        match self.stage {
+            Stage::Partial { tasks } => tasks.clamp(1, partitions.max(1)),
+            Stage::Whole | Stage::Final(_) => 1,
+        }
+    }
+
+    /// A task's share of so many partitions.
+    fn share(&self, task: usize, partitions: usize) -> Vec<usize> {
+        (task..partitions).step_by(self.tasks()).collect()
+    }
+
+    /// A task's streams.
+    fn streams(&self, task: usize) -> usize {
+        let partitions = self.properties.output_partitioning().partition_count();
+        self.share(task, partitions).len()
+    }
+
+    fn new_execution(&self, task: usize, context: &Arc<TaskContext>) -> Execution {
+        let input = self.input();
+        let partitions = self.share(task, input.output_partitioning().partition_count());
+        let workers = readers(partitions.len(), self.tuning.workers, self.input_order);
+        let streams = self.streams(task);
         let options = SessionOptions::of(context.session_config().options());
         let faults = options.group_by_fault.map(Faults::new);
         let shares = workers > 1 && self.input_order != InputOrder::Preserved;
@@ -453,6 +463,7 @@ impl GroupByExec {
             aggregation: Arc::clone(&self.aggregation),
             sources: Sources::new(
                 Arc::clone(input),
+                partitions,
                 Arc::clone(context),
                 workers,
                 self.input_order,
@@ -469,27 +480,38 @@ impl GroupByExec {
         Execution::new(shared, workers)
     }
 
-    /// The execution that `partition` belongs to: each execution serves every partition once.
-    fn execution_of(&self, partition: usize, context: &Arc<TaskContext>) -> Arc<Execution> {
-        let mut generation = self.generation.lock();
+    /// The execution that `partition` belongs to, and which of its streams that is: each execution serves every one once.
+    fn execution_of(
+        &self,
+        partition: usize,
+        context: &Arc<TaskContext>,
+    ) -> (Arc<Execution>, usize) {
+        let tasks = self.tasks();
+        let (task, stream) = (partition % tasks, partition / tasks);
+        let mut generations = self.generations.lock();
+        generations.resize_with(tasks, || None);
+        let generation = &mut generations[task];
         let current = generation
             .take()
-            .filter(|current| !current.executed[partition]);
+            .filter(|current| !current.executed[stream]);
         let mut current = current.unwrap_or_else(|| Generation {
-            execution: Arc::new(self.new_execution(context)),
-            executed: vec![false; self.properties.output_partitioning().partition_count()],
+            execution: Arc::new(self.new_execution(task, context)),
+            executed: vec![false; self.streams(task)],
         });
-        current.executed[partition] = true;
+        current.executed[stream] = true;
         let execution = Arc::clone(&current.execution);
         if current.executed.contains(&false) {
             *generation = Some(current);
         }
-        execution
+        (execution, stream)
     }
 }
 
 impl EmbeddedProjection for GroupByExec {
     fn with_projection(&self, projection: Option<Vec<usize>>) -> Result<GroupByExec> {
+        if self.stage().is_some() {
+            return internal_err!("{NAME}: a stage yields all its columns");
+        }
         let columns = match projection {
             Some(places) => self.columns.narrowed(places)?,
             None => self.columns.clone(),
@@ -514,52 +536,6 @@ fn description(exchanged: &Arc<dyn ExecutionPlan>) -> Result<Arc<AggregateExec>>
     }
 }
 
-/// What DataFusion may rely on.
-fn properties(
-    described: &Arc<AggregateExec>,
-    columns: &NodeColumns,
-    workers: usize,
-) -> Result<PlanProperties> {
-    let schema = &columns.all;
-    let group_by = described.group_expr();
-    let global = group_by.is_true_no_grouping();
-    let input = described.input();
-    let mut equivalences = if group_by.has_grouping_set() || global {
-        // Keys are NULL in some rows: nothing that held for the input's columns holds for them. The columns of one row are
-        // constants, which DataFusion believes above outer joins too.
-        EquivalenceProperties::new(Arc::clone(schema))
-    } else {
-        let mapping = ProjectionMapping::try_new(group_by.expr().to_vec(), &input.schema())?;
-        let datafusion = AggregateExec::compute_properties(
-            input,
-            Arc::clone(schema),
-            &mapping,
-            global,
-            described.mode(),
-            described.input_order_mode(),
-            described.aggr_expr(),
-        )?;
-        let mut equivalences = datafusion.equivalence_properties().clone();
-        equivalences.clear_orderings();
-        equivalences.clear_per_partition_constants();
-        equivalences
-    };
-    if let Some(emitted) = &columns.emitted {
-        let mapping = ProjectionMapping::from_indices(emitted, schema)?;
-        equivalences = equivalences.project(&mapping, Arc::clone(&columns.schema));
-    }
-    let partitions = if global { 1 } else { workers };
-    let partitioning = Partitioning::UnknownPartitioning(partitions);
-    Ok(PlanProperties::new(
-        equivalences,
-        partitioning,
-        EmissionType::Final,
-        input.boundedness(),
-    )
-    .with_evaluation_type(EvaluationType::Eager)
-    .with_scheduling_type(SchedulingType::Cooperative))
-}
-
 impl DisplayAs for GroupByExec {
     fn fmt_as(&self, format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         explain::group_by(self, format, f)
@@ -580,11 +556,14 @@ impl ExecutionPlan for GroupByExec {
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![self.described.input()]
+        vec![self.input()]
     }
 
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
-        InputDistributionRequirements::new(vec![Distribution::UnspecifiedDistribution])
+        InputDistributionRequirements::new(vec![match &self.stage {
+            Stage::Whole | Stage::Partial { .. } => Distribution::UnspecifiedDistribution,
+            Stage::Final(merged) => merged.distribution(self.keys()),
+        }])
     }
 
     fn benefits_from_input_partitioning(&self) -> Vec<bool> {
@@ -593,7 +572,10 @@ impl ExecutionPlan for GroupByExec {
     }
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
-        order::required(&self.described)
+        match &self.stage {
+            Stage::Whole | Stage::Partial { .. } => order::required(&self.described),
+            Stage::Final(_) => vec![None],
+        }
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
@@ -608,7 +590,10 @@ impl ExecutionPlan for GroupByExec {
         &self,
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
-        let mut recursion = self.described.apply_expressions(f)?;
+        let mut recursion = match &self.stage {
+            Stage::Whole | Stage::Partial { .. } => self.described.apply_expressions(f)?,
+            Stage::Final(_) => TreeNodeRecursion::Continue,
+        };
         // Who fills a filter while the query runs asks whether anybody reads it.
         for condition in self.conditions() {
             recursion = match recursion {
@@ -624,6 +609,13 @@ impl ExecutionPlan for GroupByExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        if let Stage::Final(merged) = &self.stage {
+            let described = Arc::clone(&self.described);
+            let stage = Stage::Final(merged.over(children)?);
+            let columns = self.columns.clone();
+            let node = GroupByExec::over(described, columns, self.tuning, stage)?;
+            return Ok(Arc::new(node));
+        }
         let keeps = options.children_properties == ChildrenPropertiesMode::Keep;
         let described = Arc::clone(&self.described).replace_children(children, options)?;
         let described = description(&described)?;
@@ -632,6 +624,7 @@ impl ExecutionPlan for GroupByExec {
                 described,
                 self.columns.clone(),
                 self.tuning,
+                self.stage.clone(),
             )?));
         }
         Ok(Arc::new(GroupByExec {
@@ -640,10 +633,11 @@ impl ExecutionPlan for GroupByExec {
             input_order: self.input_order,
             columns: self.columns.clone(),
             tuning: self.tuning,
+            stage: self.stage.clone(),
             aggregation: Arc::clone(&self.aggregation),
             properties: Arc::clone(&self.properties),
             metrics: ExecutionPlanMetricsSet::new(),
-            generation: Mutex::new(None),
+            generations: Mutex::new(Vec::new()),
         }))
     }
 
@@ -668,11 +662,11 @@ impl ExecutionPlan for GroupByExec {
                 "{NAME} has {partitions} partitions, number {partition} was asked for"
             );
         }
-        let execution = self.execution_of(partition, &context);
+        let (execution, stream) = self.execution_of(partition, &context);
         Ok(Box::pin(cooperative(Output::new(
             execution,
             self.schema(),
-            partition,
+            stream,
         ))))
     }
 
@@ -699,7 +693,8 @@ impl ExecutionPlan for GroupByExec {
         input: &[Arc<Statistics>],
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
-        if args.partition().is_some() && !self.group_by().is_true_no_grouping() {
+        let is_part = args.partition().is_some() && !self.group_by().is_true_no_grouping();
+        if is_part || self.stage().is_some() {
             return Ok(Arc::new(Statistics::new_unknown(&self.schema())));
         }
         let mut all = self.described.statistics_from_inputs(input, args)?;
@@ -716,7 +711,10 @@ impl ExecutionPlan for GroupByExec {
         &self,
         projection: &ProjectionExec,
     ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
-        try_embed_projection(projection, self)
+        match self.stage() {
+            None => try_embed_projection(projection, self),
+            Some(_) => Ok(None),
+        }
     }
 
     fn gather_filters_for_pushdown(
@@ -725,6 +723,13 @@ impl ExecutionPlan for GroupByExec {
         parent_filters: Vec<Arc<dyn PhysicalExpr>>,
         _config: &ConfigOptions,
     ) -> Result<FilterDescription> {
+        if self.stage().is_some() {
+            let children = self.children();
+            return Ok(FilterDescription::all_unsupported(
+                &parent_filters,
+                &children,
+            ));
+        }
         let filters = parent_filters
             .into_iter()
             .map(|filter| self.columns.widen(filter))
@@ -753,7 +758,7 @@ impl ExecutionPlan for GroupByExec {
         let filters = child_pushdown_result.parent_filters.iter();
         let left = filters.filter(|filter| matches!(filter.all(), PushedDown::No));
         let left: Vec<_> = left.map(|filter| Arc::clone(&filter.filter)).collect();
-        if left.is_empty() {
+        if left.is_empty() || self.stage().is_some() {
             return Ok(FilterPushdownPropagation::if_any(child_pushdown_result));
         }
         let node = self.with_columns(self.columns.where_all(left)?)?;

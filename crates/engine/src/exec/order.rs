@@ -124,6 +124,11 @@ fn collects(aggregate: &AggregateFunctionExpr) -> bool {
     COLLECTING.contains(&aggregate.fun().name())
 }
 
+/// True for aggregates whose result shows that order, and that are not given one.
+pub(super) fn shows_order(aggregate: &AggregateFunctionExpr) -> bool {
+    collects(aggregate) && aggregate.order_bys().is_empty()
+}
+
 /// Whether the rows are those of a recursion, in its order.
 pub(crate) fn is_recursion(plan: &Arc<dyn ExecutionPlan>) -> bool {
     let is_one = plan.output_partitioning().partition_count() == 1;

@@ -13,9 +13,9 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::execution::TaskContext;
+use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use futures::stream::{Stream, StreamExt, select_all};
 use tokio::sync::Mutex;
 
@@ -118,19 +118,20 @@ fn value_bytes(kind: &DataType) -> Option<usize> {
 }
 
 impl Sources {
-    /// Deals the streams of `input` out to `readers` workers.
+    /// Deals these `partitions` of `input` out to `readers` workers.
     pub fn new(
         input: Arc<dyn ExecutionPlan>,
+        partitions: Vec<usize>,
         context: Arc<TaskContext>,
         readers: usize,
         input_order: InputOrder,
     ) -> Sources {
         let context = for_input(&input, context);
-        let partitions = input.output_partitioning().partition_count();
-        let count = partitions.min(readers);
+        let count = partitions.len().min(readers);
+        let own = |source: usize| partitions.iter().copied().skip(source).step_by(count);
         let sources = (0..count)
             .map(|source| StreamGroup {
-                partitions: (source..partitions).step_by(count).collect(),
+                partitions: own(source).collect(),
                 state: Mutex::new(StreamState::Waiting),
             })
             .collect();

@@ -11,6 +11,7 @@ mod fold_projection;
 mod shared_states;
 mod top_n_per_group;
 mod limited_groups;
+mod stages;
 mod filters;
 pub(crate) mod scans;
 pub(crate) mod joins;

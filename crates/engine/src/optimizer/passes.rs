@@ -26,6 +26,7 @@ use super::scans::codes::CodesRule;
 use super::scans::morsels::MorselsRule;
 use super::scans::recorded::RecordingRule;
 use super::shared_sums::SharedSums;
+use super::stages::StagesRule;
 use crate::error::{Error, Result};
 use crate::expr::arithmetic::NarrowArithmetic;
 use crate::functions::StandingFunctions;
@@ -213,6 +214,7 @@ fn physical() -> Vec<Pass<Physical>> {
         First, ByDataFusion, outer_constants::ForgetOuterConstants,      "what is constant below an outer join is not above it";
         Before(ENSURE), ByOperator,   GroupByRule,                       "AggregateExec → GroupByExec; before any exchange is planned";
         Before(ENSURE), ByDataFusion, grouping_sets::ForgetEquivalences, "equivalences of keys do not hold above grouping sets";
+        Before(SANITY), ByOperator,  StagesRule,                         "GroupByExec → two stages with an exchange between them, for tests; after all filters have come down";
         Last,  ByDataFusion, recursion_order::KeepRecursionOrder,        "rows of a recursion are not dealt out to workers in turn, and keep their order";
         Last,  ByOperator,   WholeFilesRule,                             "files of COPY and INSERT appear whole or not at all";
     }

@@ -52,6 +52,8 @@ pub struct SessionOptions {
     pub group_by_sizes: GroupBySizes,
     /// Whether scans below it hand out strings as codes of the file's dictionaries.
     pub group_by_codes: bool,
+    /// Tasks among which a grouping is divided, as a cluster does it; 0 = none: it is whole.
+    pub group_by_tasks: usize,
     /// Which of its calls for files and memory a grouping is refused.
     pub group_by_fault: Option<Fault>,
     /// Region of `s3://` buckets; `None` = as the AWS environment variables say.
@@ -74,6 +76,7 @@ impl Default for SessionOptions {
             group_by_table: TableKind::Auto,
             group_by_sizes: GroupBySizes::Machine,
             group_by_codes: true,
+            group_by_tasks: 0,
             group_by_fault: None,
             s3_region: None,
             s3_endpoint: None,
@@ -367,6 +370,18 @@ pub const OPTIONS: &[OptionSpec] = &[
         },
     },
     OptionSpec {
+        name: "group_by_tasks",
+        value: "N",
+        default: "0",
+        doc: "Divides a GROUP BY into two stages with an exchange between them, the first one into so many tasks, as a cluster does it; 0 = not at all.",
+        audience: Audience::Test,
+        get: |options| Some(options.group_by_tasks.to_string()),
+        set: |options, text| {
+            options.group_by_tasks = parse_count(text, 0..=TASKS_MAX)?;
+            Ok(())
+        },
+    },
+    OptionSpec {
         name: "group_by_fault",
         value: "CALL:N[+]",
         default: "none",
@@ -382,6 +397,9 @@ pub const OPTIONS: &[OptionSpec] = &[
 
 /// More workers than any machine that we know offers is a typing error.
 const THREADS_MAX: usize = 4096;
+
+/// Each task has a grouping of its own.
+const TASKS_MAX: usize = 64;
 
 /// Above this a batch no longer fits any cache and offsets of its strings come near 2^31.
 const BATCH_SIZE_MAX_ROWS: usize = 1 << 20;

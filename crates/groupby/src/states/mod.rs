@@ -27,6 +27,7 @@ mod top_values;
 mod uniq;
 mod native;
 mod partial;
+mod format;
 mod struct_columns;
 mod fixed;
 mod rows;
@@ -56,6 +57,7 @@ pub use avg_integers::nearest_mean;
 pub use count::count;
 pub use covariance::{Relation, covariance};
 pub use first_last::{End, NullRows, first_last};
+pub use format::{StateFormat, flat_states, flat_type};
 pub use listed::{ListedRows, Listing, listed};
 pub use min_max::{Extreme, min_max};
 pub use native::in_order;
@@ -110,6 +112,10 @@ pub trait Aggregate: Send + Sync + std::fmt::Debug {
     fn result_type(&self) -> DataType;
     /// New states for an empty table.
     fn states(&self) -> Result<Box<dyn GroupStates>>;
+    /// The version of the columns of its partial states: another one where a reader of the older would take them for something else.
+    fn state_version(&self) -> u16 {
+        1
+    }
     /// What may be done with rows that skip the key table.
     fn bypass(&self) -> Bypass {
         Bypass::Rows

@@ -96,6 +96,10 @@ impl Aggregate for InOrder {
         self.0.states()
     }
 
+    fn state_version(&self) -> u16 {
+        self.0.state_version()
+    }
+
     fn bypass(&self) -> Bypass {
         Bypass::Never
     }

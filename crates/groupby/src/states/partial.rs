@@ -43,6 +43,10 @@ impl Aggregate for Partial {
         Ok(Box::new(PartialStates(self.of.states()?)))
     }
 
+    fn state_version(&self) -> u16 {
+        self.of.state_version()
+    }
+
     fn bypass(&self) -> Bypass {
         self.of.bypass()
     }
