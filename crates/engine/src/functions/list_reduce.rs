@@ -12,7 +12,9 @@ use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, UInt64Array, new_empty_array, new_null_array,
 };
 use datafusion::arrow::compute::{cast, interleave, take, take_arrays};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use datafusion::arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, Field, FieldRef,
+};
 use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::logical_expr::{
     ColumnarValue, HigherOrderFunctionArgs, HigherOrderReturnFieldArgs, HigherOrderSignature,
@@ -39,6 +41,38 @@ fn element(data_type: &DataType) -> Result<FieldRef> {
     match data_type {
         DataType::List(field) | DataType::LargeList(field) => Ok(Arc::clone(field)),
         other => plan_err!("list_reduce takes a list, not {other}"),
+    }
+}
+
+/// The type of what is folded so far where it is a decimal: each step would have a digit more than the one before it.
+fn folded_decimal(element: &FieldRef, initial: Option<&FieldRef>) -> Option<DataType> {
+    let types = [Some(element), initial].into_iter().flatten();
+    let types: Vec<&DataType> = types.map(|field| field.data_type()).collect();
+    let are_decimals =
+        types.iter().all(|of| is_exact(of)) && types.iter().any(|of| of.is_decimal());
+    let is_wide = types
+        .iter()
+        .any(|of| matches!(of, DataType::Decimal256(..)));
+    let scale = types.iter().map(|of| scale_of(of)).max().unwrap_or(0);
+    are_decimals.then(|| match is_wide {
+        true => DataType::Decimal256(DECIMAL256_MAX_PRECISION, scale),
+        false => DataType::Decimal128(DECIMAL128_MAX_PRECISION, scale),
+    })
+}
+
+/// Whether numbers of a type are decimals, or may be.
+fn is_exact(of: &DataType) -> bool {
+    of.is_decimal() || of.is_integer() || of.is_null()
+}
+
+/// Digits behind the point.
+fn scale_of(of: &DataType) -> i8 {
+    match of {
+        DataType::Decimal32(_, scale)
+        | DataType::Decimal64(_, scale)
+        | DataType::Decimal128(_, scale)
+        | DataType::Decimal256(_, scale) => *scale,
+        _ => 0,
     }
 }
 
@@ -73,7 +107,8 @@ impl HigherOrderUDFImpl for ListReduce {
             .collect())
     }
 
-    /// What is folded so far has at first the type of the beginning, or of the elements, and then that of the result.
+    /// What is folded so far has at first the type of the beginning, or of the elements, and then that of the result; decimals
+    /// have all digits from the beginning.
     fn lambda_parameters(
         &self,
         _step: usize,
@@ -94,24 +129,48 @@ impl HigherOrderUDFImpl for ListReduce {
         };
         let element = element(list.data_type())?;
         let nullable = |field: &FieldRef| Arc::new(field.as_ref().clone().with_nullable(true));
-        Ok(match result {
-            Some(result) => {
+        let decimal = folded_decimal(&element, initial);
+        let decimal = decimal.map(|of| Arc::new(Field::new(element.name(), of, true)));
+        Ok(match (result, decimal) {
+            (Some(result), Some(decimal)) if is_exact(result.data_type()) => {
+                LambdaParametersProgress::Complete(vec![vec![decimal, element]])
+            }
+            (Some(result), _) => {
                 LambdaParametersProgress::Complete(vec![vec![nullable(result), element]])
             }
-            None => {
-                let folded = nullable(initial.unwrap_or(&element));
+            (None, decimal) => {
+                let folded = decimal.unwrap_or_else(|| nullable(initial.unwrap_or(&element)));
                 LambdaParametersProgress::Partial(vec![Some(vec![folded, element])])
             }
         })
     }
 
     fn return_field_from_args(&self, args: HigherOrderReturnFieldArgs) -> Result<FieldRef> {
-        match args.arg_fields.get(1) {
-            Some(ValueOrLambda::Lambda(result)) => {
-                Ok(Arc::new(Field::new("", result.data_type().clone(), true)))
+        let (list, result, initial) = match args.arg_fields {
+            [
+                ValueOrLambda::Value(list),
+                ValueOrLambda::Lambda(result),
+                others @ ..,
+            ] => match others.first() {
+                Some(ValueOrLambda::Value(initial)) => (list, result, Some(initial)),
+                _ => (list, result, None),
+            },
+            _ => return plan_err!("list_reduce takes a lambda as its second argument"),
+        };
+        let result = result.data_type();
+        let decimal = folded_decimal(&element(list.data_type())?, initial);
+        let folded = match decimal.filter(|_| is_exact(result)) {
+            Some(decimal) if scale_of(result) > scale_of(&decimal) => {
+                return plan_err!(
+                    "a step of list_reduce has {} digits behind the point, and what it begins with {}; cast one of the two",
+                    scale_of(result),
+                    scale_of(&decimal)
+                );
             }
-            _ => plan_err!("list_reduce takes a lambda as its second argument"),
-        }
+            Some(decimal) => decimal,
+            None => result.clone(),
+        };
+        Ok(Arc::new(Field::new("", folded, true)))
     }
 
     fn invoke_with_args(&self, args: HigherOrderFunctionArgs) -> Result<ColumnarValue> {

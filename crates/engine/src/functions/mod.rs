@@ -76,6 +76,7 @@ pub use casts::value_text::written;
 pub(crate) use casts::value_text::{is_written_here, strings_of_values, text_of_value};
 pub(crate) use casts::written_times::readable;
 pub(crate) use casts::zones::{is_zone_cast, is_zone_sum, zone_cast, zone_sum};
+pub(crate) use aggregates::first_mode::FIRST_MODE;
 pub(crate) use lengths::text_views;
 pub(crate) use row_values::ROW_VALUE;
 pub(crate) use scalar::{
@@ -178,6 +179,7 @@ pub fn register(context: &SessionContext) {
         arithmetic::whole_quotient::whole_quotient(),
         arithmetic::bits::bit_not(),
         row_values::row_value(),
+        aggregates::first_mode::first_mode(),
     ]);
     let scalars = scalars.chain(scalar::functions());
     let scalars = scalars.chain([ScalarUDF::from(version::Version::new())]);

@@ -11,6 +11,7 @@ mod json_types;
 mod ordinality;
 mod fallible;
 mod numbered_lambdas;
+mod ordered_modes;
 pub(in crate::sql) mod array_subqueries;
 
 use std::ops::ControlFlow;
@@ -38,6 +39,7 @@ use crate::sql::short_forms::known_types::{huge, is_unsigned_huge, known_type};
 use crate::sql::short_forms::numbered_lambdas::{Applied, NumberedLambda};
 use crate::sql::short_forms::ordinality::number_rows;
 use crate::sql::walk::flow;
+
 
 /// The visitor that puts them in longer ones.
 #[derive(Debug, Default)]
@@ -329,6 +331,7 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
         "struct_pack" => return Ok(packed(function)),
         "struct_insert" => return Ok(inserted(function)),
         "grouping_id" => function.name = object(Ident::new("grouping")),
+        "mode" => return ordered_modes::in_order(function),
         "every" => function.name = object(Ident::new("bool_and")),
         _ => unit_as_text(function, &name),
     }

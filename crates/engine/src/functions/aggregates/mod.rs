@@ -26,3 +26,4 @@ pub(in crate::functions) mod recomputed;
 pub(in crate::functions) mod distinct_rows;
 pub(in crate::functions) mod exclusions;
 pub(in crate::functions) mod totals_in_order;
+pub(in crate::functions) mod first_mode;
