@@ -44,6 +44,7 @@ pub(crate) use aggregates::distinct_rows::of_distinct_rows;
 pub(crate) use aggregates::exclusions::{
     EXCLUDE, Exclusion, excluding, over_left_rows, take_exclusion,
 };
+pub(crate) use aggregates::first_mode::FIRST_MODE;
 pub(crate) use aggregates::frequent::Frequent;
 pub(crate) use aggregates::ordered_set::{
     is_median, is_percentile_disc, temporal_median, with_middle,
@@ -54,6 +55,7 @@ pub(crate) use aggregates::quantiles::Quantiles;
 pub(crate) use aggregates::recomputed::{in_order, over_no_rows};
 pub use aggregates::standing::StandingFunctions;
 pub(crate) use aggregates::top_rows::TopRows;
+pub(crate) use aggregates::totals_in_order::{mean_from_first, sum_from_first};
 pub(crate) use any_equal::ANY_EQUAL;
 pub(crate) use arithmetic::bits::{BIT_NOT, operation_on_bits};
 pub(crate) use arithmetic::decimal_quotient::decimal_quotient;
@@ -71,12 +73,12 @@ pub(crate) use casts::intervals::Interval;
 pub(crate) use casts::near_doubles::{NEAR_SECONDS, near_seconds, within_float};
 pub(crate) use casts::nested_casts::{Halves, is_nested_cast, nested_cast};
 pub(crate) use casts::text_casts::{is_text_cast, read_strings, text_cast};
+pub(crate) use casts::unsigned_huge::{TRY_UNSIGNED_HUGE, UNSIGNED_HUGE};
 pub(crate) use casts::uuid_text::{TRY_UUID, UUID};
 pub use casts::value_text::written;
 pub(crate) use casts::value_text::{is_written_here, strings_of_values, text_of_value};
 pub(crate) use casts::written_times::readable;
 pub(crate) use casts::zones::{is_zone_cast, is_zone_sum, zone_cast, zone_sum};
-pub(crate) use aggregates::first_mode::FIRST_MODE;
 pub(crate) use lengths::text_views;
 pub(crate) use row_values::ROW_VALUE;
 pub(crate) use scalar::{
@@ -86,9 +88,7 @@ pub(crate) use scalar::{
 pub(crate) use sequences::{AfterLast, OldSequence, SequenceNumbers, Sequences};
 pub(crate) use sql_formats::with_sql_format;
 pub(crate) use sql_patterns::{like_pattern, similar_pattern};
-pub(crate) use aggregates::totals_in_order::{mean_from_first, sum_from_first};
 pub(crate) use tried::tried;
-pub(crate) use casts::unsigned_huge::{TRY_UNSIGNED_HUGE, UNSIGNED_HUGE};
 pub(crate) use whole_row::{WHOLE_ROW, is_whole_row};
 
 /// The name of the aggregate that is planned for another name, as `avg` is for `mean`.

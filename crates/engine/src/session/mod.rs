@@ -66,20 +66,18 @@ use crate::scan::views;
 use crate::scan::writes::arrow::ArrowFactory;
 use crate::scan::writes::request::Writes;
 use crate::session::query::Query;
-use crate::sql::changes::{alterations, changed_rows};
 use crate::session::workers::Workers;
+use crate::sql::changes::{alterations, changed_rows};
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::Definitions;
+use crate::sql::expand::{Catalog, Column, TableFacts};
 use crate::sql::expand::{default_values, hidden, outer_fields};
 use crate::sql::fixes::inner_values::ValuesPlanner;
 use crate::sql::fixes::samples::SamplePlanner;
 use crate::sql::naming::{named_casts, repeated_names, spelling, using};
-use crate::sql::statement::{self, DataFusionRequest, Request, Statement};
-use crate::sql::{changes, planned, reads};
-use crate::sql::expand::{Catalog, Column, TableFacts};
 use crate::sql::params::Params;
-    alterations, changed_rows, changes, default_values, hidden, named_casts, reads, repeated_names,
-    spelling, using,
+use crate::sql::statement::{self, DataFusionRequest, Request, Statement};
+use crate::sql::{changes, reads};
 use information_schema::InformationSchema;
 
 /// DataFusion's default catalog and schema, in which tables are registered.

@@ -40,7 +40,6 @@ use crate::sql::short_forms::numbered_lambdas::{Applied, NumberedLambda};
 use crate::sql::short_forms::ordinality::number_rows;
 use crate::sql::walk::flow;
 
-
 /// The visitor that puts them in longer ones.
 #[derive(Debug, Default)]
 pub(crate) struct ShortForms;

@@ -19,13 +19,13 @@ use grouse_groupby::keys::row::canonical_values;
 use crate::error::to_datafusion;
 
 /// Maps in parts.
-pub(super) struct MapParts {
+pub(in crate::functions) struct MapParts {
     /// Whether a row is a map; one that is none has no entries.
-    pub(super) valid: Vec<bool>,
+    pub(in crate::functions) valid: Vec<bool>,
     /// Entries of each row.
-    pub(super) lengths: Vec<usize>,
-    pub(super) keys: ArrayRef,
-    pub(super) values: ArrayRef,
+    pub(in crate::functions) lengths: Vec<usize>,
+    pub(in crate::functions) keys: ArrayRef,
+    pub(in crate::functions) values: ArrayRef,
 }
 
 /// How an entry is no entry of its map.
@@ -36,7 +36,7 @@ enum WrongKey {
 
 impl MapParts {
     /// The parts of maps that are there already.
-    pub(super) fn of(maps: &MapArray) -> Result<MapParts> {
+    pub(in crate::functions) fn of(maps: &MapArray) -> Result<MapParts> {
         let valid: Vec<bool> = (0..maps.len()).map(|row| maps.is_valid(row)).collect();
         let mut lengths = vec![0; maps.len()];
         let mut entries: Vec<u32> = Vec::with_capacity(maps.entries().len());
@@ -56,7 +56,7 @@ impl MapParts {
     }
 
     /// The maps; `entries` and `is_sorted` are those of their type.
-    pub(super) fn maps(
+    pub(in crate::functions) fn maps(
         mut self,
         entries: &FieldRef,
         is_sorted: bool,

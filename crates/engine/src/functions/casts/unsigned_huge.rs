@@ -32,7 +32,7 @@ struct UnsignedHuge {
 }
 
 /// Both functions, to be registered.
-pub(super) fn functions() -> [ScalarUDF; 2] {
+pub(in crate::functions) fn functions() -> [ScalarUDF; 2] {
     [Negative::Error, Negative::Null].map(|negative| {
         ScalarUDF::from(UnsignedHuge {
             negative,

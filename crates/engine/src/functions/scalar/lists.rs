@@ -23,8 +23,8 @@ use datafusion::logical_expr::{Expr, ScalarUDF, cast as cast_to, lit, when};
 
 use super::definition::{CallArguments, CallForm, Definition, rows, stands};
 use super::kinds::{ParameterKind, list_of};
-use crate::functions::equal_values::sortable;
 use crate::functions::casts::map_keys::MapParts;
+use crate::functions::equal_values::sortable;
 
 const LIST: &[CallForm] = &[&[ParameterKind::List]];
 
