@@ -1,16 +1,17 @@
 //! The command line.
-//! In: the arguments. Out: [`Args`] and the engine's options.
-//! Invariant: a wrong argument is refused here, with exit code 2 and its name. The engine's options become flags by its
-//! own table: a new option needs no line here.
+//! In: the arguments. Out: [`Args`] with the steps in the order in which they were written, and the engine's options.
+//! Invariant: a wrong argument is refused here, with exit code 2 and its name; the engine's options become flags by its
+//! own table, so that a new option needs no line here.
 //! Not here: what the options mean.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Arg, ArgMatches, CommandFactory, FromArgMatches, Parser};
+use clap::{Arg, ArgMatches, Command, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use grouse::{Audience, OPTIONS, OptionSpec, SessionOptions};
 
+use crate::endings;
 use crate::output::Compression;
 use crate::print::Format;
 
@@ -18,12 +19,23 @@ const EXAMPLES: &str = "\
 Examples:
   grouse \"SELECT region, count(*) FROM 'visits/*.parquet' GROUP BY region\"
   grouse -f report.sql --format csv -o report.csv
+  grouse orders.csv                  (a prompt, with the file as the table orders)
+  grouse orders.csv \"SELECT count(*) FROM orders\"
+  grouse --cmd \"SET threads = 4\" -c \"SELECT 1\" -c .tables
   cat report.sql | grouse --memory-limit 4GB
-  grouse                      (a prompt; .help lists its commands)
-  grouse profile \"SELECT …\"  (what each worker does when, as a page; see grouse profile --help)
+  cat orders.csv | grouse - \"SELECT count(*) FROM stdin\"
+  grouse                             (a prompt; .help lists its commands)
+  grouse profile \"SELECT …\"         (what each worker does when, as a page; see grouse profile --help)
+
+What is written runs in its order: data files become tables first, then comes --cmd, then SQL, -c, scripts and -f. Where there
+is nothing to run, SQL comes from standard input: a prompt if that is a terminal. Before all of it runs the file of --init, by
+default ~/.config/grouse/init.sql, if there is one. As in other shells, a format is an option with one dash, too: -csv, -json, -box.
 
 A table fits the terminal; where standard output is none it has its full width. It shows the first and the
 last rows of a large result: 40 on a terminal, 10000 elsewhere (--max-rows). All other formats write every row.
+
+Environment: PAGER shows results at the prompt that are longer than the screen (less -SRFX), NO_COLOR leaves
+colors out, XDG_CONFIG_HOME and XDG_STATE_HOME say where init.sql and the history are.
 
 Exit codes: 0 all statements ran, 1 one failed, 2 the command line is wrong, 130 interrupted.";
 
@@ -31,13 +43,29 @@ Exit codes: 0 all statements ran, 1 one failed, 2 the command line is wrong, 130
 #[derive(Debug, Parser)]
 #[command(name = "grouse", version, after_help = EXAMPLES)]
 pub struct Args {
-    /// The SQL to run: one statement or several, separated by `;`
-    #[arg(value_name = "SQL", conflicts_with = "file")]
-    pub sql: Option<String>,
+    /// SQL to run, a script of it (.sql), or data files, which become tables; `-` is data on standard input
+    #[arg(value_name = "SQL|FILE")]
+    pub inputs: Vec<String>,
 
-    /// Run the SQL of this file (`-` is standard input)
-    #[arg(short, long, value_name = "FILE")]
-    pub file: Option<PathBuf>,
+    /// Run this SQL or dot command and leave; may be repeated
+    #[arg(short, long = "command", value_name = "SQL")]
+    pub commands: Vec<String>,
+
+    /// Run the SQL of this file (`-` is standard input) and leave; may be repeated
+    #[arg(short, long = "file", value_name = "FILE")]
+    pub files: Vec<PathBuf>,
+
+    /// Run this SQL or dot command before anything else; may be repeated
+    #[arg(long = "cmd", value_name = "SQL")]
+    pub first: Vec<String>,
+
+    /// Run this file at the start, in place of ~/.config/grouse/init.sql
+    #[arg(long, value_name = "FILE", conflicts_with = "no_init")]
+    pub init: Option<PathBuf>,
+
+    /// Run no file at the start
+    #[arg(long)]
+    pub no_init: bool,
 
     /// How results are written [default: by the ending of --output, else table]
     #[arg(long, value_enum)]
@@ -54,6 +82,21 @@ pub struct Args {
     /// Set any option (`SHOW ALL` lists them); may be repeated
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub settings: Vec<(String, String)>,
+
+    /// What is to run, in the order of the command line.
+    #[arg(skip)]
+    pub steps: Vec<Step>,
+}
+
+/// Something that the command line says is to run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// An argument by itself: SQL or a file.
+    Input(String),
+    /// `-c`
+    Command(String),
+    /// `-f`
+    File(PathBuf),
 }
 
 impl Args {
@@ -68,12 +111,15 @@ impl Args {
     where
         T: Into<OsString>,
     {
-        let mut command =
-            engine_flags().fold(Args::command(), |command, (_, flag)| command.arg(flag));
-        let arguments = arguments.into_iter().map(|one| comment_as_sql(one.into()));
+        let mut command = Args::whole_command();
+        let arguments = arguments.into_iter().map(|one| as_written_here(one.into()));
         let matches = command.try_get_matches_from_mut(arguments)?;
-        let args = Args::from_arg_matches(&matches)?;
-        if let Some(message) = args.output.as_deref().and_then(|path| refusal(path, &args)) {
+        let mut args = Args::from_arg_matches(&matches)?;
+        args.steps = steps(&matches, &args);
+        if let Some(path) = &args.output
+            && let Some(message) = endings::refusal(path, args.format)
+        {
+            let message = format!("--output {}: {message}", path.display());
             return Err(command.error(ErrorKind::ValueValidation, message));
         }
         let options = options(&matches, &args)
@@ -81,16 +127,21 @@ impl Args {
         Ok((args, options))
     }
 
+    /// The command line with the engine's options.
+    pub fn whole_command() -> Command {
+        engine_flags().fold(Args::command(), |command, (_, flag)| command.arg(flag))
+    }
+
     /// The format asked for, or the one that the output file's ending stands for.
-    pub fn format(&self) -> Format {
-        let by_ending = || self.output.as_deref().and_then(format_of);
-        self.format.or_else(by_ending).unwrap_or(Format::Table)
+    pub fn format(&self) -> Option<Format> {
+        let by_ending = || self.output.as_deref().and_then(endings::format_of);
+        self.format.or_else(by_ending)
     }
 
     /// How the output file is compressed, by its ending.
     pub fn compression(&self) -> Compression {
         let path = self.output.as_deref();
-        path.map_or(Compression::None, |path| split_compression(path).1)
+        path.map_or(Compression::None, endings::compression_of)
     }
 
     /// Settings that are not the engine's own but DataFusion's, which only SQL knows.
@@ -101,18 +152,40 @@ impl Args {
     }
 }
 
-/// SQL that begins with a comment, `-- daily\nSELECT …`, is no flag: no flag has a blank after its dashes.
-fn comment_as_sql(argument: OsString) -> OsString {
-    let is_comment = argument
-        .to_str()
-        .and_then(|text| text.strip_prefix("--"))
-        .is_some_and(|rest| rest.starts_with(char::is_whitespace));
-    if !is_comment {
+/// What the command line says is to run, in its order.
+fn steps(matches: &ArgMatches, args: &Args) -> Vec<Step> {
+    let places = |id| matches.indices_of(id).into_iter().flatten();
+    let inputs = args.inputs.iter().cloned().map(Step::Input);
+    let commands = args.commands.iter().cloned().map(Step::Command);
+    let files = args.files.iter().cloned().map(Step::File);
+    let mut steps: Vec<(usize, Step)> = (places("inputs").zip(inputs))
+        .chain(places("commands").zip(commands))
+        .chain(places("files").zip(files))
+        .collect();
+    steps.sort_by_key(|(place, _)| *place);
+    steps.into_iter().map(|(_, step)| step).collect()
+}
+
+/// Options that have one dash in other shells.
+const ONE_DASH: [&str; 5] = ["cmd", "init", "no-init", "version", "help"];
+
+/// An argument as clap takes it.
+fn as_written_here(argument: OsString) -> OsString {
+    let Some(text) = argument.to_str() else {
         return argument;
+    };
+    // SQL that begins with a comment, `-- daily\nSELECT …`, is no flag: no flag has a blank after its dashes.
+    let rest = text.strip_prefix("--");
+    if rest.is_some_and(|rest| rest.starts_with(char::is_whitespace)) {
+        return format!(" {text}").into();
     }
-    let mut sql = OsString::from(" ");
-    sql.push(argument);
-    sql
+    match text.strip_prefix('-') {
+        Some(option) if ONE_DASH.contains(&option) => format!("--{option}").into(),
+        Some(format) if format.len() > 1 && Format::from_str(format, false).is_ok() => {
+            format!("--format={format}").into()
+        }
+        _ => argument,
+    }
 }
 
 /// A flag per option for users: `memory_limit` is `--memory-limit`.
@@ -181,78 +254,6 @@ fn parse_setting(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// Endings of files, and their formats.
-const ENDINGS: &[(&str, Format)] = &[
-    ("txt", Format::Table),
-    ("text", Format::Table),
-    ("csv", Format::Csv),
-    ("tsv", Format::Tsv),
-    ("tab", Format::Tsv),
-    ("json", Format::Json),
-    ("ndjson", Format::Ndjson),
-    ("jsonl", Format::Ndjson),
-    ("md", Format::Markdown),
-    ("markdown", Format::Markdown),
-    ("arrow", Format::Arrow),
-    ("arrows", Format::Arrow),
-    ("feather", Format::Arrow),
-    ("ipc", Format::Arrow),
-    ("parquet", Format::Parquet),
-    ("parq", Format::Parquet),
-    ("pq", Format::Parquet),
-];
-
-/// Endings of compressed files that are not written.
-const OTHER_COMPRESSIONS: &[&str] = &["bz2", "xz", "lz4", "zip", "br", "7z"];
-
-/// Why a file of this name is not written: its ending would say what is not in it.
-fn refusal(path: &Path, args: &Args) -> Option<String> {
-    let name = path.display();
-    let (stem, compression) = split_compression(path);
-    let ending = ending_of(stem);
-    let known = || {
-        let endings: Vec<String> = ENDINGS
-            .iter()
-            .map(|(ending, _)| format!(".{ending}"))
-            .collect();
-        format!("{} (text also with .gz or .zst)", endings.join(", "))
-    };
-    match ending.as_deref() {
-        Some(other) if OTHER_COMPRESSIONS.contains(&other) => Some(format!(
-            "--output {name}: files are compressed with gzip (.gz) or zstd (.zst), not as .{other}"
-        )),
-        Some(other) if args.format.is_none() && format_of(path).is_none() => Some(format!(
-            "--output {name}: no format has the ending .{other}; name one with --format, or write {}",
-            known()
-        )),
-        _ if compression != Compression::None && args.format().is_binary() => Some(format!(
-            "--output {name}: {} files are compressed inside; leave .gz or .zst out",
-            args.format().name()
-        )),
-        _ => None,
-    }
-}
-
-/// The name without the ending of a compression.
-fn split_compression(path: &Path) -> (&Path, Compression) {
-    let compression = match ending_of(path).as_deref() {
-        Some("gz" | "gzip") => Compression::Gzip,
-        Some("zst" | "zstd") => Compression::Zstd,
-        _ => return (path, Compression::None),
-    };
-    (path.file_stem().map_or(path, Path::new), compression)
-}
-
-fn ending_of(path: &Path) -> Option<String> {
-    Some(path.extension()?.to_str()?.to_ascii_lowercase())
-}
-
-fn format_of(path: &Path) -> Option<Format> {
-    let ending = ending_of(split_compression(path).0)?;
-    let found = ENDINGS.iter().find(|(known, _)| *known == ending);
-    found.map(|(_, format)| *format)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -266,11 +267,11 @@ mod tests {
         let check = |arguments: &[&str], expected| {
             assert_eq!(
                 parse(arguments).unwrap().0.format(),
-                expected,
+                Some(expected),
                 "{arguments:?}"
             );
         };
-        check(&["select 1"], Format::Table);
+        assert_eq!(parse(&["select 1"]).unwrap().0.format(), None);
         check(&["select 1", "-o", "a.PARQUET"], Format::Parquet);
         check(&["select 1", "-o", "a.jsonl"], Format::Ndjson);
         check(&["select 1", "-o", "a.txt"], Format::Table);
@@ -310,15 +311,35 @@ mod tests {
     }
 
     #[test]
-    fn sql_and_a_file_exclude_each_other() {
-        assert!(parse(&["select 1", "-f", "x.sql"]).is_err());
+    fn steps_keep_their_order() {
+        let (args, _) = parse(&["-c", "a", "x.csv", "-f", "y.sql", "-c", "b"]).unwrap();
+        assert_eq!(
+            args.steps,
+            [
+                Step::Command("a".into()),
+                Step::Input("x.csv".into()),
+                Step::File("y.sql".into()),
+                Step::Command("b".into()),
+            ]
+        );
+    }
+
+    #[test]
+    fn options_of_other_shells_are_read() {
+        let (args, _) = parse(&["-cmd", "a", "-csv", "-init", "x.sql", "select 1"]).unwrap();
+        assert_eq!(
+            (args.first, args.format, args.init),
+            (vec!["a".into()], Some(Format::Csv), Some("x.sql".into()))
+        );
+        assert_eq!(args.inputs, ["select 1"]);
+        assert!(parse(&["--init", "x.sql", "--no-init"]).is_err());
     }
 
     #[test]
     fn sql_may_begin_with_a_comment() {
         for sql in ["-- a comment\nselect 1", "--\nselect 1"] {
             let (args, _) = parse(&["--threads", "2", sql]).unwrap();
-            assert_eq!(args.sql.as_deref().map(str::trim_start), Some(sql));
+            assert_eq!(args.inputs[0].trim_start(), sql);
         }
         assert!(parse(&["--nothing"]).is_err());
     }
@@ -345,20 +366,18 @@ mod tests {
         let (args, _) = parse(&["select 1", "-o", "a.csv.GZ"]).unwrap();
         assert_eq!(
             (args.format(), args.compression()),
-            (Format::Csv, Compression::Gzip)
+            (Some(Format::Csv), Compression::Gzip)
         );
         let (args, _) = parse(&["select 1", "-o", "a.zst", "--format", "json"]).unwrap();
         assert_eq!(
             (args.format(), args.compression()),
-            (Format::Json, Compression::Zstd)
+            (Some(Format::Json), Compression::Zstd)
         );
         assert!(parse(&["select 1", "-o", "out.xlsx", "--format", "csv"]).is_ok());
     }
 
     #[test]
     fn the_command_is_well_formed() {
-        engine_flags()
-            .fold(Args::command(), |command, (_, flag)| command.arg(flag))
-            .debug_assert();
+        Args::whole_command().debug_assert();
     }
 }

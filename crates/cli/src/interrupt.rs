@@ -1,14 +1,15 @@
 //! Ctrl-C and its relatives: SIGINT, SIGTERM and SIGHUP become an event that a running query waits for.
 //! In: signals, taken by one thread. Out: [`Interrupts::next`], or the end of the process.
-//! Invariant: while a query runs the first signal cancels it. A second one, or a first that has had no effect for
-//! `GRACE`, ends the process, without its temporary output file and with the terminal as it was found. While
-//! nothing runs a signal ends the process. The exit code is 128 + the signal.
+//! Invariant: while a query runs the first signal cancels it; a second one, or a first that has had no effect for
+//! `GRACE`, ends the process, without its temporary output file and with the terminal as it was found.
+//! While nothing runs a signal ends the process, but for Ctrl-C while another program has the terminal, which is that program's.
+//! The exit code is 128 + the signal.
 //! Not here: Ctrl-C while the prompt edits a line, which is a key there and no signal.
 
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use libc::c_int;
@@ -25,10 +26,12 @@ pub struct Interrupts(Arc<Shared>);
 
 struct Shared {
     running: AtomicBool,
+    /// Whether another program has the terminal: a pager, or what `.shell` runs.
+    elsewhere: AtomicBool,
     /// The signal that has been sent to the query but not been dealt with, or 0.
     pending: AtomicI32,
     arrived: Notify,
-    temporary: Mutex<Option<PathBuf>>,
+    temporaries: Mutex<Vec<PathBuf>>,
     terminal: Option<libc::termios>,
 }
 
@@ -43,9 +46,10 @@ impl Interrupts {
         }
         let shared = Arc::new(Shared {
             running: AtomicBool::new(false),
+            elsewhere: AtomicBool::new(false),
             pending: AtomicI32::new(0),
             arrived: Notify::new(),
-            temporary: Mutex::new(None),
+            temporaries: Mutex::default(),
             terminal: terminal_state(),
         });
         let listener = shared.clone();
@@ -59,6 +63,12 @@ impl Interrupts {
     pub fn running(&self) -> Running<'_> {
         self.0.running.store(true, Ordering::SeqCst);
         Running(&self.0)
+    }
+
+    /// From now until the guard is dropped Ctrl-C is another program's.
+    pub fn elsewhere(&self) -> Elsewhere<'_> {
+        self.0.elsewhere.store(true, Ordering::SeqCst);
+        Elsewhere(&self.0)
     }
 
     /// Waits for a signal.
@@ -78,14 +88,9 @@ impl Interrupts {
         self.0.pending.store(0, Ordering::SeqCst);
     }
 
-    /// The file to remove should the process have to end at once.
-    pub fn set_temporary(&self, path: Option<&Path>) {
-        let mut temporary = self
-            .0
-            .temporary
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        *temporary = path.map(Path::to_owned);
+    /// The files to remove should the process have to end at once.
+    pub fn set_temporaries(&self, paths: Vec<PathBuf>) {
+        *self.0.temporaries() = paths;
     }
 }
 
@@ -98,7 +103,22 @@ impl Drop for Running<'_> {
     }
 }
 
+/// Another program has the terminal as long as this lives.
+pub struct Elsewhere<'a>(&'a Shared);
+
+impl Drop for Elsewhere<'_> {
+    fn drop(&mut self) {
+        self.0.elsewhere.store(false, Ordering::SeqCst);
+    }
+}
+
 impl Shared {
+    fn temporaries(&self) -> MutexGuard<'_, Vec<PathBuf>> {
+        self.temporaries
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn listen(&self, set: &libc::sigset_t) {
         loop {
             let pending = self.pending.load(Ordering::SeqCst);
@@ -108,6 +128,7 @@ impl Shared {
                     self.leave(pending);
                 }
                 None => {}
+                Some(libc::SIGINT) if self.elsewhere.load(Ordering::SeqCst) => {}
                 Some(signal) if !self.running.load(Ordering::SeqCst) => self.leave(signal),
                 Some(signal) => {
                     if self.pending.swap(signal, Ordering::SeqCst) != 0 {
@@ -120,11 +141,7 @@ impl Shared {
     }
 
     fn leave(&self, signal: c_int) -> ! {
-        let temporary = self
-            .temporary
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        if let Some(path) = temporary.as_deref() {
+        for path in self.temporaries().iter() {
             let _ = std::fs::remove_file(path);
         }
         if let Some(state) = &self.terminal {

@@ -7,19 +7,21 @@
 
 // From the ground up: a module names only those above it in this list.
 mod interrupt;
+mod lexer;
 mod script;
 mod output;
 mod print;
+mod endings;
 mod args;
 mod progress;
 mod run;
 mod report;
 mod shell;
-mod repl;
+mod prompt;
+mod startup;
 mod profile;
 
-use std::fs::File;
-use std::io::{self, BufRead, BufReader, IsTerminal};
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -28,10 +30,9 @@ use grouse::{Session, SessionOptions};
 use args::Args;
 use interrupt::Interrupts;
 use output::Output;
-use report::Origin;
 use run::Runner;
-use script::{Assembler, Piece, Text};
-use shell::{Shell, Stop};
+use shell::{Settings, Shell, Stop};
+use startup::Startup;
 
 const FAILED: u8 = 1;
 const USAGE: u8 = 2;
@@ -57,25 +58,20 @@ fn main() -> ExitCode {
     }
 }
 
-/// Where the SQL comes from.
-enum Input {
-    Argument(String),
-    /// Lines of a file or of standard input, and its name.
-    Lines(Box<dyn BufRead>, String),
-    Prompt,
-}
-
 /// An error here is one of the command line.
 fn start(args: &Args, options: SessionOptions) -> Result<ExitCode, String> {
-    let input = input(args)?;
-    if matches!(input, Input::Prompt) && args.output.is_some() {
+    let startup = Startup::of(args)?;
+    if startup.is_prompt() && args.output.is_some() {
         return Err("--output needs SQL: as an argument, with -f or on standard input".to_owned());
     }
     let interrupts =
         Interrupts::install().map_err(|error| format!("cannot listen to signals: {error}"))?;
     let output = open_output(args, &interrupts)?;
-    if args.format().is_binary() && output.is_terminal() {
-        return Err(shell::binary_on_terminal(args.format()));
+    if let Some(format) = args.format()
+        && format.is_binary()
+        && output.is_terminal()
+    {
+        return Err(shell::binary_on_terminal(format));
     }
     let session = Session::new(options).map_err(|error| error.to_string())?;
     let runner =
@@ -83,32 +79,8 @@ fn start(args: &Args, options: SessionOptions) -> Result<ExitCode, String> {
     for (name, value) in args.datafusion_settings() {
         set_datafusion_option(&runner, name, value)?;
     }
-    let shell = Shell::new(runner, output, args.format(), args.max_rows);
-    Ok(run(shell, input))
-}
-
-fn input(args: &Args) -> Result<Input, String> {
-    if let Some(sql) = &args.sql {
-        return Ok(Input::Argument(sql.clone()));
-    }
-    match args.file.as_deref() {
-        Some(path) if path != Path::new("-") => {
-            let file = File::open(path).and_then(|file| match file.metadata()?.is_dir() {
-                true => Err(io::ErrorKind::IsADirectory.into()),
-                false => Ok(file),
-            });
-            let file = file.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
-            Ok(Input::Lines(
-                Box::new(BufReader::new(file)),
-                path.display().to_string(),
-            ))
-        }
-        None if io::stdin().is_terminal() => Ok(Input::Prompt),
-        _ => {
-            let lines = Box::new(BufReader::new(io::stdin()));
-            Ok(Input::Lines(lines, "standard input".to_owned()))
-        }
-    }
+    let settings = Settings::new(args.format(), args.max_rows);
+    Ok(run(Shell::new(runner, output, settings), &startup, args))
 }
 
 fn open_output(args: &Args, interrupts: &Interrupts) -> Result<Output, String> {
@@ -118,7 +90,8 @@ fn open_output(args: &Args, interrupts: &Interrupts) -> Result<Output, String> {
     };
     let output = Output::file(path, args.compression())
         .map_err(|error| format!("cannot write to {}: {error}", path.display()))?;
-    interrupts.set_temporary(output.temporary());
+    let temporary = output.temporary().map(Path::to_owned);
+    interrupts.set_temporaries(temporary.into_iter().collect());
     Ok(output)
 }
 
@@ -131,51 +104,28 @@ fn set_datafusion_option(runner: &Runner, name: &str, value: &str) -> Result<(),
     }
 }
 
-/// Runs the input to its end and says how that went.
-fn run(mut shell: Shell, input: Input) -> ExitCode {
-    let ran = match input {
-        Input::Argument(sql) => {
-            let piece = Piece::Sql(Text { sql, line: 1 });
-            shell.run(&piece, &Origin::Typed)
-        }
-        Input::Lines(lines, name) => run_lines(&mut shell, lines, name),
-        Input::Prompt => repl::run(&mut shell),
-    };
+/// Runs what is to be run and says how that went.
+fn run(mut shell: Shell, startup: &Startup, args: &Args) -> ExitCode {
+    let ran = startup.run(&mut shell, args);
     let signal = shell.runner().interrupts().signal();
+    let has_failed = shell.failures() > 0 && !startup.is_prompt();
     match ran {
-        Ok(()) | Err(Stop::Exit) => commit(shell),
+        Ok(()) | Err(Stop::Exit(0)) if has_failed => ExitCode::from(FAILED),
+        Ok(()) => commit(shell, 0),
+        Err(Stop::Exit(code)) => commit(shell, code),
         Err(Stop::ReaderGone) => ExitCode::SUCCESS,
         Err(Stop::Failed) => ExitCode::from(FAILED),
         Err(Stop::Interrupted) => ExitCode::from(128 + u8::try_from(signal).unwrap_or(0)),
     }
 }
 
-fn commit(shell: Shell) -> ExitCode {
+fn commit(shell: Shell, code: u8) -> ExitCode {
     match shell.commit() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        Ok(()) => ExitCode::from(code),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::from(code),
         Err(error) => {
             report::message(&format!("cannot write the result: {error}"));
             ExitCode::from(FAILED)
         }
-    }
-}
-
-/// Runs pieces as their lines come in, so that a program can talk to the shell through a pipe; stops at a failure.
-fn run_lines(shell: &mut Shell, lines: Box<dyn BufRead>, name: String) -> Result<(), Stop> {
-    let mut assembler = Assembler::default();
-    let origin = Origin::File(name.clone());
-    for line in lines.lines() {
-        let line = line.map_err(|error| {
-            report::message(&format!("cannot read {name}: {error}"));
-            Stop::Failed
-        })?;
-        if let Some(piece) = assembler.push(&line) {
-            shell.run(&piece, &origin)?;
-        }
-    }
-    match assembler.finish() {
-        Some(piece) => shell.run(&piece, &origin),
-        None => Ok(()),
     }
 }

@@ -22,6 +22,16 @@ pub enum Origin {
     File(String),
 }
 
+impl Origin {
+    /// How it is named.
+    pub fn name(&self) -> &str {
+        match self {
+            Origin::Typed => "what was typed",
+            Origin::File(name) => name,
+        }
+    }
+}
+
 /// Writes `error: message`.
 pub fn message(text: &str) {
     write(&format!("error: {}", harmless(text)));

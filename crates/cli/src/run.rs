@@ -1,10 +1,12 @@
 //! One statement, from its text to its last row.
 //! In: a statement and where its rows go. Out: the rows there, or why not.
 //! Invariant: planning and running happen on the engine's threads, so that this one always sees a signal, the
-//! progress and the next batch, whichever comes first. A result is never collected here.
+//! progress and the next batch, whichever comes first; only [`Runner::rows`] collects a result.
 //! Not here: which statements run, and what happens after one has failed.
 
 use std::io::Write;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use arrow::array::RecordBatch;
@@ -17,7 +19,7 @@ use tokio::task::JoinError;
 
 use crate::interrupt::Interrupts;
 use crate::output::Output;
-use crate::print::{self, Fit, Format, PrintError};
+use crate::print::{self, Fit, Format, Look, PrintError};
 use crate::progress::{self, Bar};
 
 /// Runs statements one after the other.
@@ -34,6 +36,8 @@ pub struct Sink<'a> {
     pub output: &'a mut Output,
     /// The format.
     pub format: Format,
+    /// How it is to look.
+    pub look: &'a Look,
     /// The size of tables.
     pub fit: Fit,
     /// Whether footers show the time.
@@ -114,15 +118,9 @@ impl Runner {
             let started = Instant::now();
             let mut bar = Bar::start();
             let query = self.planned(text, &mut bar).await?;
-            let rows = query.execute()?;
-            let interrupts = &self.interrupts;
-            let mut execution = Execution {
-                query,
-                rows,
-                bar,
-                interrupts,
-                started,
-            };
+            let mut execution = self.execution(query, bar)?;
+            execution.started = started;
+            execution.covered = sink.output.pager_is_up();
             execution.write(sink).await?;
             Ok(started.elapsed())
         })
@@ -135,14 +133,7 @@ impl Runner {
             let mut bar = Bar::start();
             let query = self.planned(text, &mut bar).await?;
             let recording = query.record();
-            let rows = query.execute()?;
-            let mut execution = Execution {
-                query,
-                rows,
-                bar,
-                interrupts: &self.interrupts,
-                started: Instant::now(),
-            };
+            let mut execution = self.execution(query, bar)?;
             let ran = loop {
                 match execution.next().await {
                     Ok(Some(_)) => {}
@@ -161,10 +152,37 @@ impl Runner {
         })
     }
 
+    /// Runs one statement for its rows, of which there are few.
+    pub fn rows(&self, text: &str) -> Result<Vec<RecordBatch>, Failure> {
+        let _running = self.interrupts.running();
+        self.runtime.block_on(async {
+            let mut bar = Bar::start();
+            let query = self.planned(text, &mut bar).await?;
+            let mut execution = self.execution(query, bar)?;
+            let mut batches = Vec::new();
+            while let Some(batch) = execution.next().await? {
+                batches.push(batch);
+            }
+            Ok(batches)
+        })
+    }
+
     /// Plans one statement without running it.
     pub fn plan(&self, text: &str) -> Result<Query, Failure> {
         let _running = self.interrupts.running();
         self.runtime.block_on(self.planned(text, &mut Bar::start()))
+    }
+
+    fn execution(&self, query: Query, bar: Bar) -> Result<Execution<'_>, Failure> {
+        let rows = query.execute()?;
+        Ok(Execution {
+            query,
+            rows,
+            bar,
+            interrupts: &self.interrupts,
+            started: Instant::now(),
+            covered: Arc::default(),
+        })
     }
 
     /// Statements without rows, such as CREATE TABLE AS, are run by this.
@@ -193,10 +211,12 @@ struct Execution<'a> {
     bar: Bar,
     interrupts: &'a Interrupts,
     started: Instant,
+    /// Whether another program has the terminal, so that no bar is drawn there.
+    covered: Arc<AtomicBool>,
 }
 
 impl Execution<'_> {
-    async fn write(&mut self, sink: Sink<'_>) -> Result<(), Failure> {
+    async fn write(&mut self, mut sink: Sink<'_>) -> Result<(), Failure> {
         if self.query.schema().fields().is_empty() || self.query.writes_to_stdout() {
             while self.next().await?.is_some() {}
             return Ok(());
@@ -207,9 +227,7 @@ impl Execution<'_> {
             return Err(Failure::SecondResult(sink.format));
         }
         *sink.results += 1;
-        let written = self
-            .write_rows(sink.format, sink.fit, sink.footer_time, sink.output)
-            .await;
+        let written = self.write_rows(&mut sink).await;
         let flushed = sink.output.flush().map_err(PrintError::Io);
         match written {
             Err(Failure::Print(_)) | Ok(()) if sink.output.reader_is_gone() => {
@@ -220,23 +238,18 @@ impl Execution<'_> {
         }
     }
 
-    async fn write_rows(
-        &mut self,
-        format: Format,
-        fit: Fit,
-        footer_time: FooterTime,
-        output: &mut Output,
-    ) -> Result<(), Failure> {
+    async fn write_rows(&mut self, sink: &mut Sink<'_>) -> Result<(), Failure> {
         // Headers are written when the first row is there: the bar may be on the same terminal until then, and a
         // query that fails at once leaves no header behind.
         let mut next = self.next().await?;
-        let mut writer = print::writer(format, fit, &self.query.schema(), output)?;
+        let look = (sink.look, sink.fit);
+        let mut writer = print::writer(sink.format, look, &self.query.schema(), sink.output)?;
         while let Some(batch) = next {
             writer.write(&batch)?;
             next = self.next().await?;
         }
         let elapsed = self.started.elapsed();
-        writer.finish((footer_time == FooterTime::Shown).then_some(elapsed))?;
+        writer.finish((sink.footer_time == FooterTime::Shown).then_some(elapsed))?;
         Ok(())
     }
 
@@ -251,7 +264,9 @@ impl Execution<'_> {
                     return Ok(batch.transpose().map_err(Error::from)?);
                 }
                 () = tokio::time::sleep(progress::INTERVAL) => {
-                    self.bar.draw(&self.query.progress());
+                    if !self.covered.load(Ordering::Relaxed) {
+                        self.bar.draw(&self.query.progress());
+                    }
                 }
             }
         }

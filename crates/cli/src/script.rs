@@ -2,15 +2,20 @@
 //! In: lines, from the prompt, a file or a pipe. Out: [`Piece`]s with the line at which they began.
 //! Invariant: a piece of SQL never ends within a string, a quoted name or a comment; what follows the last `;` is
 //! handed out at the end of the input.
-//! Not here: splitting a piece into statements, which the engine's own tokenizer does.
+//! Not here: quotes and comments (lexer.rs); splitting a piece into statements, which the engine's own tokenizer does.
+
+use crate::lexer::{Kind, Lexer};
 
 /// What some editors put before the first line.
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
+/// Words that are commands without a dot; no statement is one of them.
+const PLAIN_WORDS: [&str; 3] = ["exit", "quit", "help"];
+
 /// Something to run.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Piece {
-    /// A line such as `.tables`, without its dot.
+    /// A line such as `.tables`, without its dot, or `\d`, with its backslash.
     Command(String),
     /// One or more statements.
     Sql(Text),
@@ -38,7 +43,6 @@ impl Assembler {
     /// Takes the next line; gives a piece if the line completes one.
     pub fn push(&mut self, line: &str) -> Option<Piece> {
         self.lines += 1;
-        let line = line.strip_suffix('\r').unwrap_or(line);
         let line = if self.lines == 1 {
             line.trim_start_matches(BYTE_ORDER_MARK)
         } else {
@@ -46,7 +50,7 @@ impl Assembler {
         };
         if self.is_blank() {
             self.text.clear();
-            if let Some(command) = line.trim().strip_prefix('.') {
+            if let Some(command) = command(line) {
                 return Some(Piece::Command(command.to_owned()));
             }
         }
@@ -73,12 +77,6 @@ impl Assembler {
         self.scan.is_blank()
     }
 
-    /// Forgets what is waiting.
-    pub fn clear(&mut self) {
-        self.text.clear();
-        self.scan = Scan::default();
-    }
-
     fn take(&mut self) -> Option<Piece> {
         self.scan = Scan::default();
         let sql = std::mem::take(&mut self.text);
@@ -87,19 +85,6 @@ impl Assembler {
             line: self.begun_at,
         }))
     }
-}
-
-/// What the scanned text ends inside of.
-#[derive(Debug, Default, PartialEq, Eq)]
-enum Inside {
-    #[default]
-    Code,
-    Quotes(char),
-    Comment {
-        depth: u32,
-    },
-    /// `$tag$ ... $tag$`, with its dollars.
-    Dollars(String),
 }
 
 /// The last thing seen that is neither blank nor comment.
@@ -113,109 +98,45 @@ enum Last {
 
 #[derive(Debug, Default)]
 struct Scan {
-    inside: Inside,
+    lexer: Lexer,
     last: Last,
 }
 
 impl Scan {
     fn is_complete(&self) -> bool {
-        self.inside == Inside::Code && self.last == Last::Semicolon
+        !self.lexer.is_inside() && self.last == Last::Semicolon
     }
 
     fn is_blank(&self) -> bool {
-        self.inside == Inside::Code && self.last == Last::Nothing
+        !self.lexer.is_inside() && self.last == Last::Nothing
     }
 
     fn line(&mut self, line: &str) {
         let mut rest = line;
-        while let Some(first) = rest.chars().next() {
-            let taken = match &self.inside {
-                Inside::Code => self.code(rest, first),
-                Inside::Quotes(quote) => {
-                    // A doubled quote leaves and enters again, which comes to the same.
-                    if first == *quote {
-                        self.inside = Inside::Code;
-                    }
-                    first.len_utf8()
-                }
-                Inside::Comment { depth } => {
-                    let depth = *depth;
-                    self.comment(rest, first, depth)
-                }
-                Inside::Dollars(tag) => match rest.find(tag.as_str()) {
-                    Some(at) => {
-                        let taken = at + tag.len();
-                        self.inside = Inside::Code;
-                        taken
-                    }
-                    None => rest.len(),
-                },
-            };
-            rest = &rest[taken..];
-        }
-    }
-
-    /// One step outside of strings and comments; gives the bytes taken.
-    fn code(&mut self, rest: &str, first: char) -> usize {
-        if rest.starts_with("--") {
-            return rest.len();
-        }
-        if rest.starts_with("/*") {
-            self.inside = Inside::Comment { depth: 1 };
-            return 2;
-        }
-        if first.is_whitespace() {
-            return first.len_utf8();
-        }
-        self.last = if first == ';' {
-            Last::Semicolon
-        } else {
-            Last::Word
-        };
-        match first {
-            '\'' | '"' | '`' => self.inside = Inside::Quotes(first),
-            '$' => {
-                if let Some(tag) = dollar_tag(rest) {
-                    self.inside = Inside::Dollars(tag.to_owned());
-                    return tag.len();
-                }
+        while !rest.is_empty() {
+            let token = self.lexer.step(rest);
+            match token.kind {
+                Kind::Blank | Kind::Comment => {}
+                Kind::Sign if rest.starts_with(';') => self.last = Last::Semicolon,
+                _ => self.last = Last::Word,
             }
-            _ if first.is_alphanumeric() || first == '_' => return word_len(rest),
-            _ => {}
+            rest = &rest[token.len..];
         }
-        first.len_utf8()
-    }
-
-    fn comment(&mut self, rest: &str, first: char, depth: u32) -> usize {
-        if rest.starts_with("/*") {
-            self.inside = Inside::Comment { depth: depth + 1 };
-            return 2;
-        }
-        if rest.starts_with("*/") {
-            self.inside = if depth == 1 {
-                Inside::Code
-            } else {
-                Inside::Comment { depth: depth - 1 }
-            };
-            return 2;
-        }
-        first.len_utf8()
     }
 }
 
-/// Bytes of the name or number that `text` starts with; a `$` within it opens nothing.
-fn word_len(text: &str) -> usize {
-    text.find(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$'))
-        .unwrap_or(text.len())
-}
-
-/// The opening `$$` or `$tag$` that `text` starts with; `$1` is a parameter.
-fn dollar_tag(text: &str) -> Option<&str> {
-    let name = &text[1..];
-    let end = name.find('$')?;
-    let is_name = name[..end].chars().all(|c| c.is_alphanumeric() || c == '_');
-    let is_number = name.starts_with(|c: char| c.is_ascii_digit());
-    (is_name && !is_number).then(|| &text[..end + 2])
+/// The command that a line between statements is: `.mode csv`, `\d`, or a word that hands type in every shell.
+fn command(line: &str) -> Option<&str> {
+    let line = line.trim();
+    if line.starts_with('\\') {
+        return Some(line);
+    }
+    if let Some(command) = line.strip_prefix('.') {
+        return (!command.starts_with(|c: char| c.is_ascii_digit())).then_some(command);
+    }
+    let word = line.trim_end_matches(';').trim_end();
+    let is_plain = |known: &&str| word.eq_ignore_ascii_case(known);
+    PLAIN_WORDS.iter().copied().find(is_plain)
 }
 
 #[cfg(test)]
@@ -278,6 +199,20 @@ mod tests {
         );
         assert_eq!(pieces("select 1\n.5;"), ["1: select 1\n.5;"]);
         assert_eq!(pieces("-- note\n.help"), [".help"]);
+    }
+
+    #[test]
+    fn commands_without_a_dot() {
+        assert_eq!(
+            pieces("exit\nQuit;\n help \n\\d t\nselect\nexit;"),
+            [".exit", ".quit", ".help", ".\\d t", "5: select\nexit;"]
+        );
+        assert_eq!(pieces("exit from x;"), ["1: exit from x;"]);
+    }
+
+    #[test]
+    fn escape_strings_end_where_the_engine_sees_it() {
+        assert_eq!(pieces("select E'it\\'s;\n';"), ["1: select E'it\\'s;\n';"]);
     }
 
     #[test]

@@ -18,7 +18,7 @@ mod optimizer;
 mod session;
 
 pub use error::types::{sql_name, type_name};
-pub use error::{Error, OutOfMemory, Position, Result};
+pub use error::{Error, OutOfMemory, Position, Result, nearest_names};
 pub use functions::written;
 pub use runtime::memory::on_short_memory;
 pub use runtime::options::{Audience, GroupByOperator, OPTIONS, OptionSpec, SessionOptions};

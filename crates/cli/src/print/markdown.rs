@@ -10,17 +10,22 @@ use arrow::datatypes::SchemaRef;
 
 use super::cells::{Columns, Nested};
 use super::types::is_number;
-use super::{PrintError, ResultWriter};
+use super::{Look, PrintError, ResultWriter};
 use crate::output::Output;
 
 /// Writes a result as a Markdown table.
 pub struct Markdown<'a> {
     output: &'a mut Output,
+    null: &'a str,
 }
 
 impl<'a> Markdown<'a> {
     /// Writes the header.
-    pub fn new(schema: &SchemaRef, output: &'a mut Output) -> Result<Self, PrintError> {
+    pub fn new(
+        look: &'a Look,
+        schema: &SchemaRef,
+        output: &'a mut Output,
+    ) -> Result<Self, PrintError> {
         let (mut names, mut rule) = (String::from("|"), String::from("|"));
         for field in schema.fields() {
             push_cell(field.name(), &mut names);
@@ -31,7 +36,8 @@ impl<'a> Markdown<'a> {
             });
         }
         writeln!(output, "{names}\n{rule}")?;
-        Ok(Markdown { output })
+        let null = look.null();
+        Ok(Markdown { output, null })
     }
 }
 
@@ -47,7 +53,7 @@ impl ResultWriter for Markdown<'_> {
                 let shown = if cells.text(column, row, &mut text)? {
                     &text
                 } else {
-                    "NULL"
+                    self.null
                 };
                 push_cell(shown, &mut line);
             }

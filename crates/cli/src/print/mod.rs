@@ -1,15 +1,22 @@
 //! Results as text or bytes: one writer per format.
-//! In: the batches of one result, in order. Out: bytes to an [`Output`].
-//! Invariant: all formats but `table` write every row as it comes and hold at most a batch (Parquet: a row group).
+//! In: the batches of one result, in order, and how they are to [`Look`]. Out: bytes to an [`Output`].
+//! Invariant: all formats but the drawn tables write every row as it comes and hold at most a batch (Parquet: a row group;
+//! `column`: the rows that its widths come from).
 //! Not here: where the bytes go (output.rs), errors and progress.
 
 mod types;
 mod cells;
 mod layout;
 mod table;
+mod column;
+mod line;
 mod markdown;
+mod html;
+mod latex;
 mod delimited;
 mod json;
+mod literals;
+mod statements;
 mod columnar;
 
 use std::io;
@@ -31,26 +38,119 @@ pub use table::{Fit, seconds};
 pub enum Format {
     /// A drawn table with names, types, row count and time
     Table,
+    /// As table, without types
+    Box,
+    /// As box, drawn with +, - and |
+    Ascii,
+    /// Aligned columns without borders
+    Column,
+    /// A line per value, a block per row
+    Line,
+    /// Values with | between them, as they are
+    List,
     /// Comma-separated, with a header; NULL is empty, an empty string is ""
     Csv,
     /// As csv, with tabs
+    #[value(alias = "tabs")]
     Tsv,
     /// An array of objects
     Json,
     /// One JSON object per line
+    #[value(aliases = ["jsonl", "jsonlines"])]
     Ndjson,
     /// A Markdown table
     Markdown,
+    /// An HTML table
+    Html,
+    /// A LaTeX tabular
+    Latex,
+    /// An INSERT statement per row
+    Insert,
+    /// SQL literals with commas between them
+    Quote,
+    /// Nothing: rows are computed and dropped
+    Trash,
     /// Arrow IPC: the file format with -o, the stream format on standard output
     Arrow,
     /// Parquet, compressed with zstd
     Parquet,
 }
 
+/// How a result is to look, beside its format; what a format has no use for it passes over.
+#[derive(Debug, Clone)]
+pub struct Look {
+    /// The text of NULL, if it is not the format's own.
+    pub null: Option<String>,
+    /// Whether names of columns stand above the values.
+    pub header: Header,
+    /// What stands between values and between rows of separated values, if it is not the format's own.
+    pub separators: Separators,
+    /// Widths of the first columns; 0 leaves one to its values, a negative one puts them at the right.
+    pub widths: Vec<isize>,
+    /// The table that INSERT statements name.
+    pub table: String,
+}
+
+/// Whether names of columns stand above the values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Header {
+    /// They do.
+    Shown,
+    /// They do not.
+    Hidden,
+}
+
+/// What stands between values and between rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Separators {
+    /// Between values.
+    pub column: Option<String>,
+    /// After each row.
+    pub row: Option<String>,
+}
+
+/// The name of the table in INSERT statements if none is said.
+const TABLE: &str = "table";
+
+impl Default for Look {
+    fn default() -> Self {
+        Look {
+            null: None,
+            header: Header::Shown,
+            separators: Separators::default(),
+            widths: Vec::new(),
+            table: TABLE.to_owned(),
+        }
+    }
+}
+
+impl Look {
+    /// The text of NULL for a person.
+    fn null(&self) -> &str {
+        self.null.as_deref().unwrap_or("NULL")
+    }
+
+    fn has_header(&self) -> bool {
+        self.header == Header::Shown
+    }
+}
+
 impl Format {
     /// Whether a terminal cannot show it.
     pub fn is_binary(self) -> bool {
         matches!(self, Format::Arrow | Format::Parquet)
+    }
+
+    /// Whether it is drawn for the eye: some rows of a large result, and a footer with the time.
+    pub fn is_drawn(self) -> bool {
+        matches!(self, Format::Table | Format::Box | Format::Ascii)
+    }
+
+    /// What it is, in a few words.
+    pub fn help(self) -> String {
+        let value = self.to_possible_value();
+        let help = value.as_ref().and_then(|value| value.get_help());
+        help.map(|help| help.to_string()).unwrap_or_default()
     }
 
     /// Its name, as in `--format`.
@@ -117,21 +217,56 @@ pub trait ResultWriter {
 /// The writer of `format` for a result of this schema; writes what stands before the rows.
 pub fn writer<'a>(
     format: Format,
-    fit: Fit,
+    (look, fit): (&'a Look, Fit),
     schema: &SchemaRef,
     output: &'a mut Output,
 ) -> Result<Box<dyn ResultWriter + 'a>, PrintError> {
     Ok(match format {
-        Format::Table if table::is_explanation(schema) => Box::new(table::Explanation::new(output)),
-        Format::Table => Box::new(table::Table::new(schema, fit, output)),
-        Format::Csv => Box::new(delimited::Delimited::new(b',', schema, output)?),
-        Format::Tsv => Box::new(delimited::Delimited::new(b'\t', schema, output)?),
+        _ if format.is_drawn() && table::is_explanation(schema) => {
+            Box::new(table::Explanation::new(output))
+        }
+        Format::Table => Box::new(table::Table::new(
+            &table::TYPED,
+            (look, fit),
+            schema,
+            output,
+        )),
+        Format::Box => Box::new(table::Table::new(&table::BOX, (look, fit), schema, output)),
+        Format::Ascii => Box::new(table::Table::new(
+            &table::ASCII,
+            (look, fit),
+            schema,
+            output,
+        )),
+        Format::Column => Box::new(column::Column::new(look, schema, output)),
+        Format::Line => Box::new(line::Line::new(look, schema, output)),
+        Format::List => Box::new(delimited::Delimited::list(look, schema, output)?),
+        Format::Csv => Box::new(delimited::Delimited::quoted(",", look, schema, output)?),
+        Format::Tsv => Box::new(delimited::Delimited::quoted("\t", look, schema, output)?),
         Format::Json => Box::new(json::Json::<json::Objects>::new(schema, output)),
         Format::Ndjson => Box::new(json::Json::<json::ObjectPerLine>::new(schema, output)),
-        Format::Markdown => Box::new(markdown::Markdown::new(schema, output)?),
+        Format::Markdown => Box::new(markdown::Markdown::new(look, schema, output)?),
+        Format::Html => Box::new(html::Html::new(look, schema, output)?),
+        Format::Latex => Box::new(latex::Latex::new(look, schema, output)?),
+        Format::Insert => Box::new(statements::Statements::inserts(look, schema, output)),
+        Format::Quote => Box::new(statements::Statements::values(look, schema, output)?),
+        Format::Trash => Box::new(Trash),
         Format::Arrow => columnar::arrow(schema, output)?,
         Format::Parquet => Box::new(columnar::Parquet::new(schema, output)?),
     })
+}
+
+/// Drops a result.
+struct Trash;
+
+impl ResultWriter for Trash {
+    fn write(&mut self, _batch: &RecordBatch) -> Result<(), PrintError> {
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, _elapsed: Option<Duration>) -> Result<(), PrintError> {
+        Ok(())
+    }
 }
 
 /// The schema with names that differ: a second `id` becomes `id_1`, as keys of an object and columns of a Parquet

@@ -1,5 +1,5 @@
 //! A drawn table: names, types, the first and the last rows, and a footer with the row count and the time.
-//! In: batches. Out: box-drawing characters, at most as wide as [`Fit`] says.
+//! In: batches. Out: lines and text, drawn as a [`Style`] says, at most as wide as [`Fit`] says.
 //! Invariant: memory does not grow with the result: the first rows are kept as text, of the others only the last ones.
 //! Not here: which columns are drawn how wide (layout.rs) and how a value reads (cells.rs).
 
@@ -15,7 +15,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 use super::cells::{Columns, Nested, on_one_line};
 use super::layout::{self, Layout, Wish};
 use super::types::{is_number, may_be_cut};
-use super::{PrintError, ResultWriter};
+use super::{Look, PrintError, ResultWriter};
 use crate::output::Output;
 
 /// How narrow a column of text may get, and a name or type over narrower values.
@@ -30,8 +30,53 @@ pub struct Fit {
     pub rows_max: usize,
 }
 
+/// What a table is drawn with.
+#[derive(Debug)]
+pub struct Style {
+    top: [char; 3],
+    middle: [char; 3],
+    bottom: [char; 3],
+    across: char,
+    down: char,
+    types: Types,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Types {
+    Shown,
+    Hidden,
+}
+
+/// Box-drawing characters, with types.
+pub const TYPED: Style = Style {
+    top: ['┌', '┬', '┐'],
+    middle: ['├', '┼', '┤'],
+    bottom: ['└', '┴', '┘'],
+    across: '─',
+    down: '│',
+    types: Types::Shown,
+};
+
+/// Box-drawing characters, without types.
+pub const BOX: Style = Style {
+    types: Types::Hidden,
+    ..TYPED
+};
+
+/// Characters that every terminal has, without types.
+pub const ASCII: Style = Style {
+    top: ['+'; 3],
+    middle: ['+'; 3],
+    bottom: ['+'; 3],
+    across: '-',
+    down: '|',
+    types: Types::Hidden,
+};
+
 /// Writes a result as a table.
 pub struct Table<'a> {
+    style: &'static Style,
+    look: &'a Look,
     output: &'a mut Output,
     schema: SchemaRef,
     fit: Fit,
@@ -42,14 +87,21 @@ pub struct Table<'a> {
     rows: usize,
 }
 
-/// The text of each value; none is NULL, which is drawn as `NULL`.
+/// The text of each value.
 type Row = Vec<String>;
 
 impl<'a> Table<'a> {
     /// For a result of this schema.
-    pub fn new(schema: &SchemaRef, fit: Fit, output: &'a mut Output) -> Self {
+    pub fn new(
+        style: &'static Style,
+        (look, fit): (&'a Look, Fit),
+        schema: &SchemaRef,
+        output: &'a mut Output,
+    ) -> Self {
         let (schema, tail) = (schema.clone(), VecDeque::new());
         Table {
+            style,
+            look,
             output,
             schema,
             fit,
@@ -85,7 +137,7 @@ impl<'a> Table<'a> {
     fn tail_as_text(&self) -> Result<Vec<Row>, PrintError> {
         let mut rows = Vec::new();
         for batch in &self.tail {
-            append_rows(batch, batch.num_rows(), &mut rows)?;
+            append_rows(batch, batch.num_rows(), self.look.null(), &mut rows)?;
         }
         let surplus = rows.len().saturating_sub(self.tail_max());
         Ok(rows.split_off(surplus))
@@ -95,7 +147,13 @@ impl<'a> Table<'a> {
         let rows = || self.head.iter().chain(tail);
         let column = |(nth, field): (usize, &std::sync::Arc<arrow::datatypes::Field>)| {
             let values = rows().map(|row| row[nth].width()).max().unwrap_or(0);
-            DrawnColumn::new(field.name(), field.data_type(), values)
+            let type_name = match self.style.types {
+                Types::Shown => sql_name(field.data_type()),
+                Types::Hidden => String::new(),
+            };
+            let mut column = DrawnColumn::new((field.name(), type_name), field.data_type(), values);
+            column.resize(self.look.widths.get(nth).copied().unwrap_or(0));
+            column
         };
         self.schema
             .fields()
@@ -125,7 +183,7 @@ impl ResultWriter for Table<'_> {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), PrintError> {
         self.rows += batch.num_rows();
         let to_head = batch.num_rows().min(self.head_max() - self.head.len());
-        append_rows(batch, to_head, &mut self.head)?;
+        append_rows(batch, to_head, self.look.null(), &mut self.head)?;
         if to_head < batch.num_rows() && self.tail_max() > 0 {
             self.keep_tail(batch.slice(to_head, batch.num_rows() - to_head));
         }
@@ -142,10 +200,14 @@ impl ResultWriter for Table<'_> {
         let elided = shown < self.rows;
         let mut text = String::new();
         let drawing = Drawing {
+            style: self.style,
             columns: &columns,
             layout: &layout,
         };
-        drawing.header(&mut text);
+        drawing.rule(self.style.top, &mut text);
+        if self.look.has_header() {
+            drawing.header(&mut text);
+        }
         for row in &self.head {
             drawing.row(|c| (row[c].as_str(), columns[c].side), &mut text);
         }
@@ -157,14 +219,19 @@ impl ResultWriter for Table<'_> {
         for row in &tail {
             drawing.row(|c| (row[c].as_str(), columns[c].side), &mut text);
         }
-        drawing.rule(['└', '┴', '┘'], &mut text);
+        drawing.rule(self.style.bottom, &mut text);
         text.push_str(&footer);
         text.push('\n');
         Ok(self.output.write_all(text.as_bytes())?)
     }
 }
 
-fn append_rows(batch: &RecordBatch, count: usize, rows: &mut Vec<Row>) -> Result<(), PrintError> {
+fn append_rows(
+    batch: &RecordBatch,
+    count: usize,
+    null: &str,
+    rows: &mut Vec<Row>,
+) -> Result<(), PrintError> {
     if count == 0 {
         return Ok(());
     }
@@ -178,7 +245,7 @@ fn append_rows(batch: &RecordBatch, count: usize, rows: &mut Vec<Row>) -> Result
             strings.push(if present {
                 on_one_line(&text).into_owned()
             } else {
-                "NULL".to_owned()
+                null.to_owned()
             });
         }
         rows.push(strings);
@@ -186,9 +253,12 @@ fn append_rows(batch: &RecordBatch, count: usize, rows: &mut Vec<Row>) -> Result
     Ok(())
 }
 
+/// Where a value stands in its column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Side {
+pub enum Side {
+    /// At the left.
     Left,
+    /// At the right.
     Right,
 }
 
@@ -197,12 +267,13 @@ struct DrawnColumn {
     type_name: String,
     side: Side,
     wish: Wish,
+    /// The least that its values can do with.
+    values_least: usize,
 }
 
 impl DrawnColumn {
-    fn new(name: &str, data_type: &DataType, values: usize) -> DrawnColumn {
+    fn new((name, type_name): (&str, String), data_type: &DataType, values: usize) -> DrawnColumn {
         let name = on_one_line(name).into_owned();
-        let type_name = sql_name(data_type);
         let title = name.width().max(type_name.width());
         let side = if is_number(data_type) {
             Side::Right
@@ -223,27 +294,41 @@ impl DrawnColumn {
             type_name,
             side,
             wish,
+            values_least,
+        }
+    }
+
+    /// As wide as `.width` says, if the values allow it; a negative width puts them at the right.
+    fn resize(&mut self, width: isize) {
+        if width < 0 {
+            self.side = Side::Right;
+        }
+        if width != 0 {
+            self.wish.full = width.unsigned_abs().max(self.values_least);
+            self.wish.least = self.wish.least.min(self.wish.full);
         }
     }
 }
 
 struct Drawing<'a> {
+    style: &'static Style,
     columns: &'a [DrawnColumn],
     layout: &'a Layout,
 }
 
 impl Drawing<'_> {
     fn header(&self, text: &mut String) {
-        self.rule(['┌', '┬', '┐'], text);
         self.row(
             |c| (self.columns[c].name.as_str(), self.columns[c].side),
             text,
         );
-        self.row(
-            |c| (self.columns[c].type_name.as_str(), self.columns[c].side),
-            text,
-        );
-        self.rule(['├', '┼', '┤'], text);
+        if self.style.types == Types::Shown {
+            self.row(
+                |c| (self.columns[c].type_name.as_str(), self.columns[c].side),
+                text,
+            );
+        }
+        self.rule(self.style.middle, text);
     }
 
     /// The widths from left to right; the gap has no column.
@@ -261,7 +346,7 @@ impl Drawing<'_> {
     fn rule(&self, [left, cross, right]: [char; 3], text: &mut String) {
         for (nth, (_, width)) in self.slots().enumerate() {
             text.push(if nth == 0 { left } else { cross });
-            text.extend(std::iter::repeat_n('─', width + 2));
+            text.extend(std::iter::repeat_n(self.style.across, width + 2));
         }
         text.push(right);
         text.push('\n');
@@ -270,16 +355,18 @@ impl Drawing<'_> {
     fn row<'t>(&self, value: impl Fn(usize) -> (&'t str, Side), text: &mut String) {
         for (column, width) in self.slots() {
             let (cell, side) = column.map_or(("…", Side::Left), &value);
-            text.push_str("│ ");
+            text.push(self.style.down);
+            text.push(' ');
             push_fitted(cell, width, side, text);
             text.push(' ');
         }
-        text.push_str("│\n");
+        text.push(self.style.down);
+        text.push('\n');
     }
 }
 
 /// Appends `cell` padded to `width`, or cut to it with a `…` at its end.
-fn push_fitted(cell: &str, width: usize, side: Side, text: &mut String) {
+pub fn push_fitted(cell: &str, width: usize, side: Side, text: &mut String) {
     let natural = cell.width();
     if natural > width {
         let mut used = 0;

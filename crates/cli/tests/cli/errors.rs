@@ -133,7 +133,14 @@ fn a_wrong_command_line_is_told_from_a_failed_query() {
         2,
         &["/no/such/folder/out.csv"],
     );
-    check(&["-f", "x.sql", "SELECT 1"], 2, &["cannot be used with"]);
+    check(
+        &["--init", "x.sql", "--no-init"],
+        2,
+        &["cannot be used with"],
+    );
+    check(&["no such folder/x.sql"], 1, &["syntax"]);
+    check(&["nosuch.sql"], 2, &["nosuch.sql"]);
+    check(&["-", "-f", "-"], 2, &["standard input"]);
 }
 
 #[test]
@@ -147,6 +154,10 @@ fn help_and_version() {
         "--output",
         "--set",
         "--max-rows",
+        "--command",
+        "--cmd",
+        "--init",
+        "--no-init",
     ] {
         assert!(help.contains(flag), "{flag} is not in {help}");
     }

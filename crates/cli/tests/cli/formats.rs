@@ -1,6 +1,6 @@
 //! Every format, byte for byte where it is text.
 
-use crate::grouse::{command, grouse};
+use crate::grouse::{command, grouse, grouse_fed};
 
 const MIXED: &str = "SELECT * FROM (VALUES \
     (1, 'plain', 1.5, true), (2, NULL, NULL, false), (3, '', -0.25, NULL), (4, 'a,\"b\"|c', 1e300, true)) \
@@ -191,4 +191,118 @@ fn arrow_on_standard_output_is_a_stream() {
 #[test]
 fn several_results_follow_each_other_in_text() {
     check("csv", "SELECT 1 AS a; SELECT 2 AS b", "a\n1\nb\n2\n");
+}
+
+#[test]
+fn list_and_line() {
+    check(
+        "list",
+        MIXED,
+        "id|name|x|flag\n1|plain|1.5|true\n2|NULL|NULL|false\n3||-0.25|NULL\n4|a,\"b\"|c|1e300|true\n",
+    );
+    let sql = format!("SELECT id, name FROM ({MIXED}) WHERE id < 3 ORDER BY id");
+    check(
+        "line",
+        &sql,
+        "  id = 1\nname = plain\n\n  id = 2\nname = NULL\n",
+    );
+    check("line", "SELECT 'a' || chr(10) || 'b' AS t", "t = a\\nb\n");
+}
+
+#[test]
+fn columns_are_as_wide_as_their_values() {
+    let sql = "SELECT * FROM (VALUES (1, 'a', 1.5), (1000, 'longer', 2.25)) AS t(id, name, x) ORDER BY id";
+    check(
+        "column",
+        sql,
+        "  id  name       x\n----  ------  ----\n   1  a        1.5\n1000  longer  2.25\n",
+    );
+    check("column", "SELECT 1 AS a WHERE false", "a\n-\n");
+    // The widths are those of the first rows; a wider value later is whole.
+    let text = grouse(&[
+        "--format",
+        "column",
+        "SELECT number + 98000 AS n, 'x' AS c FROM numbers(3000) ORDER BY number",
+    ])
+    .succeeded();
+    let last = text.lines().last().unwrap();
+    assert_eq!((last, text.lines().count()), ("100999  x", 3002));
+}
+
+#[test]
+fn boxes() {
+    let sql = "SELECT * FROM (VALUES (1, 'a'), (20, NULL)) AS t(id, name) ORDER BY id";
+    assert_eq!(
+        table(&["--format", "box", sql]),
+        "┌────┬──────┐\n│ id │ name │\n├────┼──────┤\n│  1 │ a    │\n│ 20 │ NULL │\n└────┴──────┘\n2 rows"
+    );
+    assert_eq!(
+        table(&["--format", "ascii", sql]),
+        "+----+------+\n| id | name |\n+----+------+\n|  1 | a    |\n| 20 | NULL |\n+----+------+\n2 rows"
+    );
+}
+
+#[test]
+fn html_and_latex_are_escaped() {
+    let sql = "SELECT 1 AS \"a&b\", '<i>x</i>' AS t, NULL::varchar AS n";
+    check(
+        "html",
+        sql,
+        "<table>\n<thead>\n<tr><th>a&amp;b</th><th>t</th><th>n</th></tr>\n</thead>\n<tbody>\n\
+         <tr><td style=\"text-align:right\">1</td><td>&lt;i&gt;x&lt;/i&gt;</td><td>NULL</td></tr>\n</tbody>\n</table>\n",
+    );
+    check(
+        "latex",
+        "SELECT 1 AS a_b, '50%' AS t",
+        "\\begin{tabular}{|r|l|}\n\\hline\na\\_b & t \\\\\n\\hline\n1 & 50\\% \\\\\n\\hline\n\\end{tabular}\n",
+    );
+}
+
+#[test]
+fn literals_are_sql() {
+    check(
+        "quote",
+        MIXED,
+        "'id','name','x','flag'\n1,'plain',1.5,true\n2,NULL,NULL,false\n3,'',-0.25,NULL\n4,'a,\"b\"|c',1e300,true\n",
+    );
+    check(
+        "insert",
+        "SELECT 1 AS id, 'it''s' AS \"a b\"",
+        "INSERT INTO \"table\" (\"id\", \"a b\") VALUES (1, 'it''s');\n",
+    );
+}
+
+/// Every kind of literal is read as the value that it was written for.
+#[test]
+fn inserts_bring_the_values_back() {
+    let make = "CREATE TABLE t AS SELECT 9007199254740993 AS i, 0.1::float AS f, 'NaN'::double AS nan, '-Infinity'::double AS inf, \
+        '12345678901234567.89'::decimal(20,2) AS d, 'it''s' AS s, x'00ff' AS b, date '2024-02-29' AS day, \
+        time '01:02:03.5' AS c, timestamp '2024-02-29 12:00:00.123456' AS at, interval '1 month 2 days' AS span, \
+        [1, NULL] AS l, {'a': date '2024-01-01', 'it''s': [0.5]} AS st, map(['k'], [1]) AS m, NULL::bigint AS nothing, true AS yes;\n";
+    let dumped = grouse_fed(&format!("{make}.dump t\n"), &[]).succeeded();
+    let again = format!("{dumped}SELECT * FROM t;\n");
+    let first = format!("{make}SELECT * FROM t;\n");
+    assert_eq!(
+        grouse_fed(&again, &["-csv"])
+            .stdout
+            .replace("count\n1\n", ""),
+        grouse_fed(&first, &["-csv"]).succeeded(),
+        "{dumped}"
+    );
+}
+
+#[test]
+fn nothing_is_written_to_trash() {
+    check("trash", "SELECT number FROM numbers(1000)", "");
+}
+
+#[test]
+fn other_names_of_formats() {
+    check("tabs", "SELECT 1 AS a, 2 AS b", "a\tb\n1\t2\n");
+    check("jsonl", "SELECT 1 AS a", "{\"a\":1}\n");
+    assert_eq!(grouse(&["-csv", "SELECT 1 AS a"]).succeeded(), "a\n1\n");
+    assert_eq!(
+        grouse(&["-json", "SELECT 1 AS a"]).succeeded(),
+        "[{\"a\":1}]\n"
+    );
 }

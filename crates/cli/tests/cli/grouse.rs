@@ -11,14 +11,16 @@ pub struct Ran {
     pub stderr: String,
 }
 
-/// The binary, with a home of its own so that no history is touched.
+/// The binary, with a home of its own so that no history is touched and no file of the user runs.
 pub fn command(arguments: &[&str]) -> Command {
     with_arguments(Command::new(env!("CARGO_BIN_EXE_grouse")), arguments)
 }
 
 fn with_arguments(mut command: Command, arguments: &[&str]) -> Command {
     command.args(arguments).stdin(Stdio::null());
-    command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    for folder in ["XDG_STATE_HOME", "XDG_CONFIG_HOME"] {
+        command.env(folder, env!("CARGO_TARGET_TMPDIR"));
+    }
     command
 }
 

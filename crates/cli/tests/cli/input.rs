@@ -99,8 +99,11 @@ fn wrong_commands() {
     for (script, part) in [
         (".frobnicate\n", ".help"),
         (".mode xml\n", "ndjson"),
-        (".timer\n", "on or"),
-        (".maxrows x\n", ".maxrows N"),
+        (".timer\n", ".timer on|off"),
+        (".maxrows x\n", ".maxrows [N]"),
+        (".tabels\n", "did you mean .tables?"),
+        (".s\n", ".schema, .separator, .shell, .show, .system"),
+        ("\\z\n", "\\z"),
         (".schema nothing\n", "table 'nothing' does not exist\n"),
     ] {
         let message = grouse_fed(script, &[]).failed(1);

@@ -5,6 +5,8 @@ mod grouse;
 mod formats;
 mod errors;
 mod input;
+mod startup;
+mod commands;
 mod output;
 mod profile;
 mod signals;

@@ -23,13 +23,22 @@ struct Terminal {
 }
 
 impl Terminal {
+    /// Without colors and pager, so that what is drawn is what is read.
     fn start(home: &Path, arguments: &[&str]) -> Terminal {
+        Terminal::start_with(home, arguments, &[("NO_COLOR", "1"), ("PAGER", "")])
+    }
+
+    fn start_with(home: &Path, arguments: &[&str], environment: &[(&str, &str)]) -> Terminal {
         let (ours, theirs) = pair();
         let mut command = Command::new(env!("CARGO_BIN_EXE_grouse"));
         command
             .args(arguments)
+            .current_dir(home)
             .env("XDG_STATE_HOME", home)
-            .env("TERM", "xterm");
+            .env("XDG_CONFIG_HOME", home)
+            .env("TERM", "xterm")
+            .env_remove("NO_COLOR")
+            .envs(environment.iter().copied());
         let end = || theirs.try_clone().unwrap();
         command.stdin(end()).stdout(end()).stderr(end());
         // SAFETY: setsid and ioctl may be called between fork and exec; 0 is the terminal by then.
@@ -60,6 +69,11 @@ impl Terminal {
 
     fn press(&mut self, keys: &str) {
         self.keys.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Pastes lines, and presses Enter.
+    fn paste(&mut self, lines: &str) {
+        self.press(&format!("\u{1b}[200~{lines}\u{1b}[201~\r"));
     }
 
     /// Waits until `text` is drawn; gives what has been drawn since the last wait, up to its end.
@@ -136,7 +150,6 @@ fn statements_of_several_lines_and_their_history() {
     let mut shell = Terminal::start(home.path(), &[]);
     shell.wait_for("grouse> ");
     shell.press("select 40 +\r");
-    shell.wait_for("...> ");
     shell.press("  2 as answer;\r");
     shell.wait_for("│     42 │");
     shell.wait_for("1 row in ");
@@ -165,7 +178,7 @@ fn an_interrupt_comes_back_to_the_prompt() {
     let mut shell = Terminal::start(home.path(), &[]);
     shell.wait_for("grouse> ");
     shell.press("select what is\r");
-    shell.wait_for("...> ");
+    shell.wait_for("what is");
     shell.press("\u{3}");
     shell.wait_for("grouse> ");
     shell.press("select sum(number) from numbers(1000000000000000);\r");
@@ -220,4 +233,126 @@ fn bytes_are_kept_from_the_terminal() {
     let (status, drawn) = Terminal::start(home.path(), &["--format", "parquet", "select 1"]).end();
     assert_eq!(status.code(), Some(2));
     assert!(drawn.contains("not for a terminal"), "{drawn}");
+}
+
+#[test]
+fn pasting_four_statements_runs_four() {
+    let home = tempfile::tempdir().unwrap();
+    let mut shell = Terminal::start(home.path(), &[]);
+    shell.wait_for("grouse> ");
+    let lines =
+        "select 'a' || 1 as c;\rselect 'b' ||\r2 as c;\r.print three\rselect 'd' || 4 as c;";
+    shell.paste(lines);
+    for shown in ["│ a1 ", "│ b2 ", "three", "│ d4 "] {
+        shell.wait_for(shown);
+    }
+    shell.wait_for("grouse> ");
+    shell.press("exit\r");
+    assert_eq!(shell.end().0.code(), Some(0));
+}
+
+#[test]
+fn tab_completes() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("orders.csv"), "region,visits\nnorth,17\n").unwrap();
+    let mut shell = Terminal::start(home.path(), &[]);
+    shell.wait_for("grouse> ");
+    shell.press("sele\t count(*) as c from 'ord\t;\r");
+    shell.wait_for("select count(*) as c from 'orders.csv'");
+    shell.wait_for("│     1 │");
+    shell.wait_for("grouse> ");
+    shell.press("select ");
+    shell.press("from 'orders.csv';");
+    shell.press(&"\u{1b}[D".repeat("from 'orders.csv';".len()));
+    shell.press("vis\t \r");
+    shell.wait_for("select visits from 'orders.csv';");
+    shell.wait_for("│     17 │");
+    shell.wait_for("grouse> ");
+    shell.press(".mod\tmarkd\t\r");
+    shell.wait_for(".mode markdown");
+    std::thread::sleep(Duration::from_millis(200));
+    shell.press("select 'done' as a;\r");
+    shell.wait_for("| done |");
+    shell.wait_for("grouse> ");
+    shell.press("\\q\r");
+    assert_eq!(shell.end().0.code(), Some(0));
+}
+
+#[test]
+fn what_is_typed_has_colors_unless_they_are_not_wanted() {
+    let home = tempfile::tempdir().unwrap();
+    let mut shell = Terminal::start_with(home.path(), &[], &[("PAGER", "")]);
+    shell.wait_for("grouse> ");
+    shell.press("select 'text', 17 -- note");
+    shell.wait_for("\u{1b}[1;34mselect\u{1b}[0m");
+    shell.wait_for("\u{1b}[32m'text'\u{1b}[0m");
+    shell.wait_for("\u{1b}[36m17\u{1b}[0m");
+    shell.wait_for("\u{1b}[2m-- note\u{1b}[0m");
+    shell.press("\u{3}");
+    shell.wait_for("\n");
+    shell.wait_for("grouse> ");
+    shell.press(".exit\r");
+    assert_eq!(shell.end().0.code(), Some(0));
+
+    let mut shell = Terminal::start(home.path(), &[]);
+    shell.wait_for("grouse> ");
+    shell.press("select 'plain' as a;\r");
+    let drawn = shell.wait_for("│ plain");
+    assert!(!drawn.contains("\u{1b}[32m"), "{drawn:?}");
+    shell.press(".exit\r");
+    assert_eq!(shell.end().0.code(), Some(0));
+}
+
+#[test]
+fn long_results_are_paged() {
+    let home = tempfile::tempdir().unwrap();
+    let seen = home.path().join("seen");
+    let pager = format!("cat > '{}'; echo paged", seen.display());
+    let environment = [("NO_COLOR", "1"), ("PAGER", pager.as_str())];
+    let mut shell = Terminal::start_with(home.path(), &["-csv"], &environment);
+    shell.wait_for("grouse> ");
+    shell.press("select number from numbers(30) order by number;\r");
+    shell.wait_for("paged");
+    let expected: String = (0..30).map(|n| format!("{n}\n")).collect();
+    let expected = format!("number\n{expected}");
+    assert_eq!(std::fs::read_to_string(&seen).unwrap(), expected);
+    shell.wait_for("grouse> ");
+    // What fits the screen does not go there, nor does anything once the pager is off.
+    shell.press("select number + 100 as n from numbers(3);\r");
+    shell.wait_for("100\r\n101\r\n102\r\n");
+    shell.wait_for("grouse> ");
+    shell.paste(".pager off\rselect number + 200 as n from numbers(30) order by n;");
+    shell.wait_for("\n200\r\n");
+    shell.wait_for("\n229\r\n");
+    shell.wait_for("grouse> ");
+    // A reader that leaves at once is no error, also of a result without end.
+    shell.paste(".pager head -n 2\rselect number + 300 from numbers(1000000000000);\r.print after");
+    shell.wait_for("\n300\r\n");
+    let drawn = shell.wait_for("\nafter\r\n");
+    assert!(!drawn.contains("error"), "{drawn}");
+    shell.wait_for("grouse> ");
+    shell.press(".exit\r");
+    assert_eq!(shell.end().0.code(), Some(0));
+}
+
+#[test]
+fn a_file_is_a_table_at_the_prompt() {
+    let home = tempfile::tempdir().unwrap();
+    std::fs::write(home.path().join("orders.csv"), "region,visits\nnorth,17\n").unwrap();
+    std::fs::create_dir(home.path().join("grouse")).unwrap();
+    let init = home.path().join("grouse/init.sql");
+    std::fs::write(&init, ".prompt \"db> \"\n.nonsense\n").unwrap();
+    let mut shell = Terminal::start(home.path(), &["orders.csv"]);
+    shell.wait_for("there is no command .nonsense");
+    shell.wait_for("The table orders is orders.csv.");
+    shell.wait_for("db> ");
+    shell.press("select visits + 1 as v from orders;\r");
+    shell.wait_for("│    18 │");
+    shell.wait_for("db> ");
+    shell.press("\\d\r");
+    shell.wait_for("orders\r\n");
+    shell.press(".shell echo out\\side\r");
+    shell.wait_for("outside\r\n");
+    shell.press(".exit 7\r");
+    assert_eq!(shell.end().0.code(), Some(7));
 }
