@@ -8,8 +8,8 @@ use datafusion::sql::parser::DFParserBuilder;
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, ObjectNamePart, Query, Statement as SqlStatement, TableFactor, TableWithJoins,
-    Value, ValueWithSpan,
+    ObjectName, ObjectNamePart, Query, SelectItem, Statement as SqlStatement, TableFactor,
+    TableWithJoins, Value, ValueWithSpan,
 };
 use datafusion::sql::sqlparser::tokenizer::{Location, Span};
 
@@ -22,6 +22,24 @@ const NESTING_MAX: usize = 400;
 /// A name in double quotes.
 pub(crate) fn quoted(name: &str) -> Ident {
     Ident::with_quote('"', name)
+}
+
+/// The name of a column that stands alone, `b` of `a.b`.
+pub(crate) fn column_name(expr: &Expr) -> Option<&Ident> {
+    match expr {
+        Expr::Identifier(name) => Some(name),
+        Expr::CompoundIdentifier(parts) => parts.last(),
+        _ => None,
+    }
+}
+
+/// The name that an item of a select list has without its text: its alias or that of its column.
+pub(crate) fn item_name(item: &SelectItem) -> Option<&Ident> {
+    match item {
+        SelectItem::ExprWithAlias { alias, .. } => Some(alias),
+        SelectItem::UnnamedExpr(expr) => column_name(expr),
+        _ => None,
+    }
 }
 
 /// A name of one part as the parser has names of tables and functions.

@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::sql::ast::{function_name, quoted, text};
+use crate::sql::ast::{column_name, function_name, quoted, text};
 use crate::sql::expand::{Catalog, Column, Scope};
 use crate::sql::short_forms::accessed;
 use crate::sql::walk::Walk;
@@ -90,12 +90,8 @@ pub(in crate::sql) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<(
                 }
             }
             SelectItem::UnnamedExpr(expr) => {
-                let written = match &*expr {
-                    Expr::CompoundIdentifier(parts) => parts
-                        .last()
-                        .map_or_else(String::new, |last| last.value.clone()),
-                    other => other.to_string(),
-                };
+                let name = column_name(expr).map(|name| name.value.clone());
+                let written = name.unwrap_or_else(|| expr.to_string());
                 if substitute(expr, &known, scope.catalog)? {
                     *item = SelectItem::ExprWithAlias {
                         expr: expr.clone(),
@@ -152,12 +148,7 @@ impl VisitorMut for Parts {
 
 /// Whether an alias is the name that its column has anyway.
 pub(in crate::sql) fn is_itself(expr: &Expr, alias: &Ident) -> bool {
-    let name = match expr {
-        Expr::Identifier(name) => Some(name),
-        Expr::CompoundIdentifier(parts) => parts.last(),
-        _ => None,
-    };
-    name.is_some_and(|name| name.value.eq_ignore_ascii_case(&alias.value))
+    column_name(expr).is_some_and(|name| name.value.eq_ignore_ascii_case(&alias.value))
 }
 
 /// Whether an item behind an alias, or WHERE, has a name that the alias may be.

@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::sql::ast::{
-    derived, function_name, number, parse_expr, parse_query, plain_arguments, quoted,
+    derived, function_name, item_name, number, parse_expr, parse_query, plain_arguments, quoted,
 };
 use crate::sql::expand::columns;
 use crate::sql::expand::{Scope, fold_order};
@@ -267,16 +267,9 @@ fn orders_windows(order_by: Option<&OrderBy>, select: &Select) -> bool {
         matches!(item, SelectItem::ExprWithAlias { expr, alias }
             if alias.value.eq_ignore_ascii_case(name) && has_window(expr))
     };
-    let is_named = |item: &SelectItem, name: &str| match item {
-        SelectItem::ExprWithAlias { alias, .. } => alias.value.eq_ignore_ascii_case(name),
-        SelectItem::UnnamedExpr(Expr::Identifier(column)) => {
-            column.value.eq_ignore_ascii_case(name)
-        }
-        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts
-            .last()
-            .is_some_and(|column| column.value.eq_ignore_ascii_case(name)),
-        SelectItem::Wildcard(_) => true,
-        _ => false,
+    let is_named = |item: &SelectItem, name: &str| {
+        matches!(item, SelectItem::Wildcard(_))
+            || item_name(item).is_some_and(|own| own.value.eq_ignore_ascii_case(name))
     };
     keys.iter().any(|key| names_any(key, &is_window))
         && keys.iter().all(|key| names_any(key, &is_named))

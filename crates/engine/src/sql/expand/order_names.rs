@@ -14,7 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::sql::ast::{derived, parse_query, quoted};
+use crate::sql::ast::{derived, item_name, parse_query, quoted};
 use crate::sql::expand::Scope;
 use crate::sql::expand::aliases::is_itself;
 use crate::sql::expand::hidden;
@@ -185,13 +185,9 @@ fn names(query: &mut Query) -> Result<Vec<Ident>> {
     let Some(select) = select_of(query) else {
         return Ok(Vec::new());
     };
-    let names = select.projection.iter().map(|item| match item {
-        SelectItem::ExprWithAlias { alias, .. } => Ok(alias.clone()),
-        SelectItem::UnnamedExpr(Expr::Identifier(name)) => Ok(name.clone()),
-        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) if let Some(name) = parts.last() => {
-            Ok(name.clone())
-        }
-        SelectItem::UnnamedExpr(expr) => Ok(quoted(&text_of(expr))),
+    let names = select.projection.iter().map(|item| match (item_name(item), item) {
+        (Some(name), _) => Ok(name.clone()),
+        (None, SelectItem::UnnamedExpr(expr)) => Ok(quoted(&text_of(expr))),
         _ => Err(Error::Unsupported {
             message: "ORDER BY with a column in an expression whose name is that of an alias, beside '*'; give the alias another name"
                 .to_string(),

@@ -18,7 +18,7 @@ use datafusion::sql::sqlparser::ast::{
     Query, Select, SelectItem, SetExpr, TableFactor, VisitorMut,
 };
 
-use crate::sql::ast::{function_name, plain_arguments, quoted};
+use crate::sql::ast::{column_name, function_name, item_name, plain_arguments, quoted};
 use crate::sql::clauses::is_wildcard;
 use crate::sql::expand::is_list;
 use crate::sql::fixes::dotted_fields::table_names;
@@ -118,12 +118,12 @@ impl HeaderNames {
     /// The name that an item has of its own.
     fn given_name<'a>(&self, item: &'a SelectItem) -> Option<&'a Ident> {
         match item {
-            SelectItem::ExprWithAlias { alias, .. } => Some(alias),
-            SelectItem::UnnamedExpr(Expr::Identifier(name)) => Some(name),
-            SelectItem::UnnamedExpr(expr @ Expr::CompoundIdentifier(parts)) => {
-                parts.last().filter(|_| self.name_of(expr).is_none())
+            SelectItem::UnnamedExpr(expr @ Expr::CompoundIdentifier(_))
+                if self.name_of(expr).is_some() =>
+            {
+                None
             }
-            _ => None,
+            item => item_name(item),
         }
     }
 
@@ -203,11 +203,10 @@ fn name_places(query: &mut Query) {
         let SelectItem::UnnamedExpr(expr) = &*item else {
             continue;
         };
-        let name = match expr {
-            Expr::Identifier(name) => Some(name.clone()),
-            Expr::CompoundIdentifier(parts) => parts.last().cloned(),
-            expr if may_be_several(expr) => None,
-            expr => Some(quoted(&text_of(expr))),
+        let name = match column_name(expr) {
+            Some(name) => Some(name.clone()),
+            None if may_be_several(expr) => None,
+            None => Some(quoted(&text_of(expr))),
         };
         if let Some(alias) = name {
             let expr = expr.clone();

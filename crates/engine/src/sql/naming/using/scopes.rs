@@ -16,6 +16,7 @@ use datafusion::sql::sqlparser::ast::{
     SelectItem, SetExpr, TableFactor, VisitorMut,
 };
 
+use crate::sql::ast::item_name;
 use crate::sql::naming::using::{FromColumns, is_name, rewrite_select};
 use crate::sql::statement::visit;
 use crate::sql::walk::Walk;
@@ -274,7 +275,12 @@ fn order_by_merged(query: &mut Query, merged: &FromColumns, scopes: &Scopes<'_>)
     let SetExpr::Select(select) = query.body.as_ref() else {
         return;
     };
-    let names: Vec<Ident> = select.projection.iter().filter_map(output_name).collect();
+    let names: Vec<Ident> = select
+        .projection
+        .iter()
+        .filter_map(item_name)
+        .cloned()
+        .collect();
     let Some(order_by) = &mut query.order_by else {
         return;
     };
@@ -288,15 +294,6 @@ fn order_by_merged(query: &mut Query, merged: &FromColumns, scopes: &Scopes<'_>)
                 rename_in(&mut key.expr, merged, scopes);
             }
         }
-    }
-}
-
-fn output_name(item: &SelectItem) -> Option<Ident> {
-    match item {
-        SelectItem::ExprWithAlias { alias, .. } => Some(alias.clone()),
-        SelectItem::UnnamedExpr(Expr::Identifier(ident)) => Some(ident.clone()),
-        SelectItem::UnnamedExpr(Expr::CompoundIdentifier(parts)) => parts.last().cloned(),
-        _ => None,
     }
 }
 
