@@ -6,13 +6,12 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{DataType, FieldRef};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::functions::core::coalesce;
-use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion::logical_expr::{ScalarUDF, ScalarUDFImpl};
+
+use crate::functions::wrapped::as_wrapped;
 
 /// The function.
 pub(super) fn own_coalesce() -> ScalarUDF {
@@ -23,40 +22,10 @@ pub(super) fn own_coalesce() -> ScalarUDF {
 struct Coalesce(Arc<ScalarUDF>);
 
 impl ScalarUDFImpl for Coalesce {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.0.signature()
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.0.return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        self.0.return_field_from_args(args)
-    }
-
-    fn simplify(&self, args: Vec<Expr>, info: &SimplifyContext) -> Result<ExprSimplifyResult> {
-        self.0.simplify(args, info)
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        self.0.invoke_with_args(args)
-    }
-
-    fn conditional_arguments<'a>(
-        &self,
-        args: &'a [Expr],
-    ) -> Option<(Vec<&'a Expr>, Vec<&'a Expr>)> {
-        self.0.conditional_arguments(args)
-    }
-
-    fn short_circuits(&self) -> bool {
-        self.0.short_circuits()
-    }
+    as_wrapped!(
+        0: name, signature, return_type, return_field_from_args, simplify,
+        invoke_with_args, conditional_arguments, short_circuits
+    );
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         self.0.coerce_types(types).or_else(|error| {

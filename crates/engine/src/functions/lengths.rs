@@ -11,10 +11,10 @@ use datafusion::arrow::array::{Array, ArrayRef, AsArray, Int32Array, StringViewA
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::functions::unicode::character_length;
-use datafusion::logical_expr::{
-    ColumnarValue, Documentation, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 use grouse_kernels::characters::of_views;
+
+use crate::functions::wrapped::as_wrapped;
 
 /// The function, in the place of DataFusion's.
 pub(super) fn length() -> ScalarUDF {
@@ -29,21 +29,7 @@ struct Length {
 }
 
 impl ScalarUDFImpl for Length {
-    fn name(&self) -> &str {
-        self.datafusion.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.datafusion.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.datafusion.signature()
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.datafusion.return_type(types)
-    }
+    as_wrapped!(datafusion: name, aliases, signature, return_type, documentation);
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         match args.args.as_slice() {
@@ -52,10 +38,6 @@ impl ScalarUDFImpl for Length {
             }
             _ => self.datafusion.invoke_with_args(args),
         }
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.datafusion.documentation()
     }
 }
 

@@ -9,17 +9,16 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::compute::kernels::length::length;
-use datafusion::arrow::datatypes::{DataType, FieldRef, Int32Type, Int64Type};
+use datafusion::arrow::datatypes::{DataType, Int32Type, Int64Type};
 use datafusion::common::Result;
 use datafusion::functions::string::repeat;
 use datafusion::functions::unicode::{lpad, rpad};
 use datafusion::functions_nested::repeat::array_repeat_udf;
 use datafusion::functions_nested::resize::array_resize_udf;
-use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 
 use crate::error::Error;
+use crate::functions::wrapped::as_wrapped;
 use crate::runtime::options::SessionOptions;
 
 /// Values of one batch may take this part of the memory limit: what reads them copies them.
@@ -60,29 +59,10 @@ struct LongValues {
 }
 
 impl ScalarUDFImpl for LongValues {
-    fn name(&self) -> &str {
-        self.datafusion.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.datafusion.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.datafusion.signature()
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.datafusion.coerce_types(types)
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.datafusion.return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.datafusion.return_field_from_args(args)
-    }
+    as_wrapped!(
+        datafusion: name, aliases, signature, coerce_types, return_type,
+        return_field_from_args
+    );
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let limit = SessionOptions::of(&args.config_options).memory_limit_bytes();

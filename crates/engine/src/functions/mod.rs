@@ -6,6 +6,7 @@
 //! same whether our operator or DataFusion's takes it.
 //! Not here: the operator's native states of the same aggregates, and which aggregates have them (aggregate/native.rs).
 
+pub(crate) mod wrapped;
 mod aggregates;
 mod casts;
 mod arithmetic;

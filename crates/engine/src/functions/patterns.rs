@@ -31,6 +31,7 @@ use datafusion::logical_expr::{
 use parking_lot::Mutex;
 
 use crate::expr::distinct_values::{Hashed, Spread, repeated};
+use crate::functions::wrapped::as_wrapped;
 use anchored::Anchored;
 
 /// The functions, in the place of DataFusion's.
@@ -122,17 +123,7 @@ impl OncePerText {
 }
 
 impl ScalarUDFImpl for OncePerText {
-    fn name(&self) -> &str {
-        self.datafusion.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.datafusion.signature()
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.datafusion.return_type(types)
-    }
+    as_wrapped!(datafusion: name, signature, return_type, documentation);
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         if self.datafusion == regexp_replace()
@@ -162,10 +153,6 @@ impl ScalarUDFImpl for OncePerText {
             }
             same => same,
         })
-    }
-
-    fn documentation(&self) -> Option<&Documentation> {
-        self.datafusion.documentation()
     }
 }
 

@@ -14,8 +14,8 @@ use datafusion::arrow::array::{
 };
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{
-    DataType, Date32Type, Field, FieldRef, Int64Type, IntervalMonthDayNano,
-    IntervalMonthDayNanoType, IntervalUnit, Schema, TimeUnit, TimestampNanosecondType,
+    DataType, Date32Type, Field, Int64Type, IntervalMonthDayNano, IntervalMonthDayNanoType,
+    IntervalUnit, Schema, TimeUnit, TimestampNanosecondType,
 };
 use datafusion::catalog::{
     MemTable, TableFunction, TableFunctionArgs, TableFunctionImpl, TableProvider,
@@ -25,8 +25,7 @@ use datafusion::common::{Result, exec_err};
 use datafusion::functions_nested::range::{gen_series_udf, range_udf};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
+    ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 use datafusion::prelude::SessionContext;
 
@@ -34,6 +33,7 @@ use crate::error::Error;
 use crate::expr::columns::has_offset;
 use crate::functions::casts::intervals::NANOS_PER_DAY;
 use crate::functions::casts::zones::series;
+use crate::functions::wrapped::as_wrapped;
 use crate::runtime::options::SessionOptions;
 
 /// Elements of a list that is computed while planning.
@@ -109,24 +109,10 @@ struct Ranges {
 }
 
 impl ScalarUDFImpl for Ranges {
-    fn name(&self) -> &str {
-        self.datafusion.name()
-    }
+    as_wrapped!(datafusion: name, coerce_types, return_type, return_field_from_args);
 
     fn signature(&self) -> &Signature {
         &self.signature
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.datafusion.coerce_types(types)
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.datafusion.return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        self.datafusion.return_field_from_args(args)
     }
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {

@@ -128,11 +128,11 @@ fn logical() -> Vec<Pass<Logical>> {
         Last,  ByDataFusion, offset_order::OffsetBelowProjection,   "OFFSET stands directly above its sort";
         Last,  ByDataFusion, repeated_order::DropRepeatedOrder,     "first_value(x ORDER BY y DESC, y) → first_value(x ORDER BY y DESC)";
         Last,  ByDataFusion, equal_values::EqualValues,             "-0.0 = 0.0, NaN = -NaN, 30 days = 1 month wherever values are compared; after all rules that compare";
-        Last,  ByDataFusion, null_structs::NullStructsInWindows,    "s.x is NULL where s is NULL, in windows";
+        Last,  ByDataFusion, null_structs::NULL_STRUCTS_IN_WINDOWS, "s.x is NULL where s is NULL, in windows";
         Last,  ByDataFusion, qualified_keys::QualifiedKeys,         "columns of a join's keys name their side";
         Last,  ByDataFusion, long_conditions::LongConditions,       "a filter of hundreds of operands p → p IS TRUE";
-        Last,  ByDataFusion, exclusions::AggregateLeftRows,         "EXCLUDE of an aggregate's frame → a window function that aggregates the rows left";
-        Last,  ByDataFusion, window_orders::WindowOrders,           "a window is reversed only if its aggregate bears it";
+        Last,  ByDataFusion, exclusions::AGGREGATE_LEFT_ROWS,       "EXCLUDE of an aggregate's frame → a window function that aggregates the rows left";
+        Last,  ByDataFusion, window_orders::WINDOW_ORDERS,          "a window is reversed only if its aggregate bears it";
         Last,  ByDataFusion, bounded_keys::BoundedKeys,             "f(x) > 1 as a sort key says nothing of its bounds; last, since no rule shall look into keys after it";
         Last,  ByOperator,   SharedSums::AsNeeded,                  "avg(x) as above, of aggregates that are needed";
     }

@@ -26,7 +26,7 @@ use super::hive::{decoded_pairs, folder_value};
 use super::location::is_hidden;
 use super::parquet::Parquet;
 use super::steady_format::Steady;
-use super::table::{FilesTable, is_decided};
+use super::table::{FilesTable, decided};
 use crate::error::Error;
 use crate::error::from_datafusion::PATH_UNKNOWN;
 
@@ -262,13 +262,7 @@ impl TableProvider for ExternalTable {
         let options = self.listing()?.options();
         let names = options.table_partition_cols.iter();
         let names: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
-        let answers = filters
-            .iter()
-            .map(|filter| match is_decided(&names, filter) {
-                true => TableProviderFilterPushDown::Exact,
-                false => TableProviderFilterPushDown::Inexact,
-            });
-        Ok(answers.collect())
+        Ok(decided(&names, filters))
     }
 
     async fn scan(

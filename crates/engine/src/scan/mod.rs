@@ -10,6 +10,7 @@
 //! text -> call (what is asked for) -> location (which files) -> format (how to read) -> files (schema, table) <- views
 //! ```
 
+pub(crate) mod wrapped;
 pub mod call;
 pub(crate) mod sql_types;
 pub mod file_options;

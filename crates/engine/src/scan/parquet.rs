@@ -16,7 +16,6 @@ use datafusion::catalog::Session;
 use datafusion::common::stats::Precision;
 use datafusion::common::{DataFusionError, GetExt, Result, ScalarValue, Statistics};
 use datafusion::config::TableParquetOptions;
-use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::parquet::{ParquetFormat, ParquetFormatFactory};
 use datafusion::datasource::file_format::{FileFormat, FileFormatFactory, FileMeta};
 use datafusion::datasource::listing::PartitionedFile;
@@ -64,6 +63,7 @@ use crate::error::Error;
 pub(crate) use crate::runtime::accounted::Bytes;
 use crate::runtime::accounted::accounted;
 use crate::runtime::warnings::Warnings;
+use crate::scan::wrapped::as_wrapped;
 
 /// The length of the footer and the magic behind it.
 const FOOTER_END_BYTES: u64 = 8;
@@ -306,17 +306,7 @@ fn is_of_type(bound: &Precision<ScalarValue>, kind: &DataType) -> bool {
 
 #[async_trait]
 impl FileFormat for Parquet {
-    fn get_ext(&self) -> String {
-        self.datafusion.get_ext()
-    }
-
-    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
-        self.datafusion.get_ext_with_compression(compression)
-    }
-
-    fn compression_type(&self) -> Option<FileCompressionType> {
-        self.datafusion.compression_type()
-    }
+    as_wrapped!(datafusion: get_ext, get_ext_with_compression, compression_type);
 
     async fn infer_schema(
         &self,

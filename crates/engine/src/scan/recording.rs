@@ -21,23 +21,21 @@ use std::task::{Context, Poll, ready};
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{
     FileGroup, FileOpenFuture, FileOpener, FileScanConfig, FileScanConfigBuilder, FileSource,
     FileStreamBuilder, ParquetSource,
 };
 use datafusion::datasource::source::DataSourceExec;
-use datafusion::datasource::table_schema::TableSchema;
-use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder};
-use datafusion::physical_plan::{DisplayFormatType, PhysicalExpr};
 use futures::stream::{BoxStream, Stream, StreamExt};
 use object_store::ObjectStore;
 
 use super::condition_cache::{
     ConditionCache, Conjunction, FileVersion, MatchedRanges, RANGE_ROWS, range_words,
 };
+
+use crate::scan::wrapped::as_wrapped;
 
 /// Where a batch's schema says of which piece it is.
 const PIECE: &str = "grouse.piece";
@@ -307,6 +305,11 @@ impl RecordedSource {
 }
 
 impl FileSource for RecordedSource {
+    as_wrapped!(
+        parquet: table_schema, filter, projection, metrics, file_type, fmt_extra,
+        apply_expressions
+    );
+
     fn create_file_opener(
         &self,
         store: Arc<dyn ObjectStore>,
@@ -324,45 +327,14 @@ impl FileSource for RecordedSource {
         }))
     }
 
-    fn table_schema(&self) -> &TableSchema {
-        self.parquet.table_schema()
-    }
-
     fn with_batch_size(&self, rows: usize) -> Arc<dyn FileSource> {
         Arc::new(RecordedSource {
             parquet: self.parquet.with_batch_size(rows),
         })
     }
 
-    fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
-        self.parquet.filter()
-    }
-
-    fn projection(&self) -> Option<&ProjectionExprs> {
-        self.parquet.projection()
-    }
-
-    fn metrics(&self) -> &ExecutionPlanMetricsSet {
-        self.parquet.metrics()
-    }
-
-    fn file_type(&self) -> &str {
-        self.parquet.file_type()
-    }
-
-    fn fmt_extra(&self, style: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.parquet.fmt_extra(style, f)
-    }
-
     fn supports_repartitioning(&self) -> bool {
         false
-    }
-
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        self.parquet.apply_expressions(f)
     }
 }
 

@@ -4,15 +4,12 @@
 //! Invariant: but for that, everything is the format's own.
 //! Not here: what a version is (steady.rs); Parquet, which has readers of its own (parquet.rs).
 
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, Statistics};
-use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::{FileFormat, FileMeta};
 use datafusion::datasource::physical_plan::{
     FileOpener, FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource,
@@ -21,11 +18,11 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{LexOrdering, LexRequirement};
-use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, PhysicalExpr};
+use datafusion::physical_plan::ExecutionPlan;
 use object_store::{ObjectMeta, ObjectStore};
 
 use super::steady::{Pinned, SteadyOpener};
+use crate::scan::wrapped::as_wrapped;
 
 /// A format.
 #[derive(Debug)]
@@ -45,17 +42,7 @@ fn pinned(store: &Arc<dyn ObjectStore>, object: &ObjectMeta) -> Arc<dyn ObjectSt
 
 #[async_trait]
 impl FileFormat for Steady {
-    fn get_ext(&self) -> String {
-        self.format.get_ext()
-    }
-
-    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
-        self.format.get_ext_with_compression(compression)
-    }
-
-    fn compression_type(&self) -> Option<FileCompressionType> {
-        self.format.compression_type()
-    }
+    as_wrapped!(format: get_ext, get_ext_with_compression, compression_type);
 
     async fn infer_schema(
         &self,
@@ -153,6 +140,11 @@ struct SteadySource {
 }
 
 impl FileSource for SteadySource {
+    as_wrapped!(
+        source: table_schema, filter, projection, metrics, file_type, fmt_extra,
+        supports_repartitioning, repartitioned, apply_expressions
+    );
+
     fn create_file_opener(
         &self,
         store: Arc<dyn ObjectStore>,
@@ -165,49 +157,10 @@ impl FileSource for SteadySource {
         )))
     }
 
-    fn table_schema(&self) -> &TableSchema {
-        self.source.table_schema()
-    }
-
     fn with_batch_size(&self, rows: usize) -> Arc<dyn FileSource> {
         Arc::new(SteadySource {
             source: self.source.with_batch_size(rows),
         })
-    }
-
-    fn filter(&self) -> Option<Arc<dyn PhysicalExpr>> {
-        self.source.filter()
-    }
-
-    fn projection(&self) -> Option<&ProjectionExprs> {
-        self.source.projection()
-    }
-
-    fn metrics(&self) -> &ExecutionPlanMetricsSet {
-        self.source.metrics()
-    }
-
-    fn file_type(&self) -> &str {
-        self.source.file_type()
-    }
-
-    fn fmt_extra(&self, style: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.source.fmt_extra(style, f)
-    }
-
-    fn supports_repartitioning(&self) -> bool {
-        self.source.supports_repartitioning()
-    }
-
-    fn repartitioned(
-        &self,
-        partitions: usize,
-        file_min_bytes: usize,
-        ordering: Option<LexOrdering>,
-        config: &FileScanConfig,
-    ) -> Result<Option<FileScanConfig>> {
-        self.source
-            .repartitioned(partitions, file_min_bytes, ordering, config)
     }
 
     fn try_pushdown_projection(
@@ -216,12 +169,5 @@ impl FileSource for SteadySource {
     ) -> Result<Option<Arc<dyn FileSource>>> {
         let pushed = self.source.try_pushdown_projection(projection)?;
         Ok(pushed.map(|source| Arc::new(SteadySource { source }) as Arc<dyn FileSource>))
-    }
-
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        self.source.apply_expressions(f)
     }
 }

@@ -226,8 +226,19 @@ impl FilesTable {
     }
 }
 
+/// Which filters the folders' columns decide, so that no row needs a look at them.
+pub(super) fn decided(common: &[&str], filters: &[&Expr]) -> Vec<TableProviderFilterPushDown> {
+    let decided = filters
+        .iter()
+        .map(|filter| match is_decided(common, filter) {
+            true => TableProviderFilterPushDown::Exact,
+            false => TableProviderFilterPushDown::Inexact,
+        });
+    decided.collect()
+}
+
 /// Whether a filter says yes or no to a whole file.
-pub(super) fn is_decided(common: &[&str], filter: &Expr) -> bool {
+fn is_decided(common: &[&str], filter: &Expr) -> bool {
     !common.is_empty() && expr_applicable_for_cols(common, filter)
 }
 
@@ -279,14 +290,7 @@ impl TableProvider for FilesTable {
         &self,
         filters: &[&Expr],
     ) -> Result<Vec<TableProviderFilterPushDown>> {
-        let names = self.common_columns();
-        let answers = filters
-            .iter()
-            .map(|filter| match is_decided(&names, filter) {
-                true => TableProviderFilterPushDown::Exact,
-                false => TableProviderFilterPushDown::Inexact,
-            });
-        Ok(answers.collect())
+        Ok(decided(&self.common_columns(), filters))
     }
 
     async fn scan(

@@ -18,7 +18,7 @@ use nix::sys::resource::{Usage, UsageWho, getrusage};
 
 use crate::error::{Error, Result};
 use crate::runtime::trace::{Span, Trace};
-pub use totals::{Idle, PhaseTotals, Totals};
+pub use totals::Totals;
 
 /// Stopped workers have so long to hand their spans over.
 const STOPPING: Duration = Duration::from_millis(200);

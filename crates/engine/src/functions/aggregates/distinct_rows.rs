@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::functions::aggregates::recomputed::Making;
+use crate::functions::wrapped::as_wrapped;
 
 /// Aggregates that are not told of DISTINCT, or by which rows cannot leave a frame.
 const UNAWARE: [&str; 19] = [
@@ -51,29 +52,10 @@ pub(crate) fn of_distinct_rows(function: &Arc<AggregateUDF>) -> Option<Arc<Aggre
 struct DistinctRows(Arc<AggregateUDF>);
 
 impl AggregateUDFImpl for DistinctRows {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.0.signature()
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.0.coerce_types(types)
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.0.return_type(types)
-    }
-
-    fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
-        self.0.return_field(fields)
-    }
-
-    fn is_nullable(&self) -> bool {
-        self.0.is_nullable()
-    }
+    as_wrapped!(
+        0: name, signature, coerce_types, return_type, return_field, is_nullable,
+        state_fields, window_function_schema_name, window_function_display_name
+    );
 
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         let fields = args.expr_fields.iter();
@@ -89,20 +71,8 @@ impl AggregateUDFImpl for DistinctRows {
         self.accumulator(args)
     }
 
-    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        self.0.state_fields(args)
-    }
-
     fn reverse_expr(&self) -> ReversedUDAF {
         ReversedUDAF::Identical
-    }
-
-    fn window_function_schema_name(&self, params: &WindowFunctionParams) -> Result<String> {
-        self.0.window_function_schema_name(params)
-    }
-
-    fn window_function_display_name(&self, params: &WindowFunctionParams) -> Result<String> {
-        self.0.window_function_display_name(params)
     }
 }
 

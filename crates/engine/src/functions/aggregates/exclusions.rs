@@ -22,6 +22,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::functions::of_distinct_rows;
+use crate::functions::wrapped::as_wrapped;
 
 /// The name of the mark that a parsed statement has among the keys of PARTITION BY.
 pub(crate) const EXCLUDE: &str = "exclude from frame";
@@ -189,29 +190,10 @@ struct Excluding {
 }
 
 impl AggregateUDFImpl for Excluding {
-    fn name(&self) -> &str {
-        self.aggregate.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.aggregate.signature()
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.aggregate.coerce_types(types)
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.aggregate.return_type(types)
-    }
-
-    fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
-        self.aggregate.return_field(fields)
-    }
-
-    fn is_nullable(&self) -> bool {
-        self.aggregate.is_nullable()
-    }
+    as_wrapped!(
+        aggregate: name, signature, coerce_types, return_type, return_field, is_nullable,
+        state_fields, supports_null_handling_clause
+    );
 
     fn accumulator(&self, _args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         internal_err!(
@@ -219,14 +201,6 @@ impl AggregateUDFImpl for Excluding {
             self.exclusion.words(),
             self.name()
         )
-    }
-
-    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        self.aggregate.state_fields(args)
-    }
-
-    fn supports_null_handling_clause(&self) -> bool {
-        self.aggregate.supports_null_handling_clause()
     }
 
     fn window_function_schema_name(&self, params: &WindowFunctionParams) -> Result<String> {

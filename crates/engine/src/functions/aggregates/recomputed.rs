@@ -22,6 +22,8 @@ use datafusion::logical_expr::{
 };
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 
+use crate::functions::wrapped::as_wrapped;
+
 /// Aggregates of DataFusion's and ours without a way back.
 const ONE_WAY: [&str; 11] = [
     "any_value",
@@ -87,21 +89,11 @@ fn is_growing(frame: &WindowFrame) -> bool {
 struct Recomputed(Arc<AggregateUDF>);
 
 impl AggregateUDFImpl for Recomputed {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.0.signature()
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.0.coerce_types(types)
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.0.return_type(types)
-    }
+    as_wrapped!(
+        0: name, signature, coerce_types, return_type, accumulator, state_fields,
+        order_sensitivity, window_function_schema_name, window_function_display_name,
+        supports_null_handling_clause
+    );
 
     fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
         let field = self.0.return_field(fields)?;
@@ -111,10 +103,6 @@ impl AggregateUDFImpl for Recomputed {
     fn is_nullable(&self) -> bool {
         // A frame may have no row.
         true
-    }
-
-    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.0.accumulator(args)
     }
 
     fn create_sliding_accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
@@ -134,28 +122,8 @@ impl AggregateUDFImpl for Recomputed {
         }))
     }
 
-    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        self.0.state_fields(args)
-    }
-
-    fn order_sensitivity(&self) -> AggregateOrderSensitivity {
-        self.0.order_sensitivity()
-    }
-
     fn reverse_expr(&self) -> ReversedUDAF {
         ReversedUDAF::NotSupported
-    }
-
-    fn window_function_schema_name(&self, params: &WindowFunctionParams) -> Result<String> {
-        self.0.window_function_schema_name(params)
-    }
-
-    fn window_function_display_name(&self, params: &WindowFunctionParams) -> Result<String> {
-        self.0.window_function_display_name(params)
-    }
-
-    fn supports_null_handling_clause(&self) -> bool {
-        self.0.supports_null_handling_clause()
     }
 
     fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {

@@ -43,6 +43,7 @@ use crate::functions::scalar::{
     interval_by, interval_times, json_entries, json_extract, json_extract_string, list_in_order,
     to_json, value_of_key,
 };
+use crate::functions::wrapped::as_wrapped;
 use crate::functions::{Frequent, exact_avg, exact_sum};
 
 /// Names, and the aggregates that they are.
@@ -101,40 +102,13 @@ struct Named {
 }
 
 impl AggregateUDFImpl for Named {
+    as_wrapped!(
+        inner: signature, return_type, return_field, coerce_types, accumulator,
+        state_fields, supports_null_handling_clause, supports_within_group_clause
+    );
+
     fn name(&self) -> &str {
         self.name
-    }
-
-    fn signature(&self) -> &Signature {
-        self.inner.signature()
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.inner.return_type(types)
-    }
-
-    fn return_field(&self, fields: &[FieldRef]) -> Result<FieldRef> {
-        self.inner.return_field(fields)
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.inner.coerce_types(types)
-    }
-
-    fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
-        self.inner.accumulator(args)
-    }
-
-    fn state_fields(&self, args: StateFieldsArgs) -> Result<Vec<FieldRef>> {
-        self.inner.state_fields(args)
-    }
-
-    fn supports_null_handling_clause(&self) -> bool {
-        self.inner.supports_null_handling_clause()
-    }
-
-    fn supports_within_group_clause(&self) -> bool {
-        self.inner.supports_within_group_clause()
     }
 }
 

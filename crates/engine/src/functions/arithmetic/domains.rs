@@ -16,6 +16,8 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
+use crate::functions::wrapped::as_wrapped;
+
 /// Where a function has values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum ArgumentDomain {
@@ -57,37 +59,10 @@ impl Within {
 }
 
 impl ScalarUDFImpl for Within {
-    fn name(&self) -> &str {
-        self.datafusion.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.datafusion.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.datafusion.signature()
-    }
-
-    fn is_strict(&self) -> bool {
-        self.datafusion.is_strict()
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.datafusion.coerce_types(types)
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.datafusion.return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.datafusion.return_field_from_args(args)
-    }
-
-    fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
-        self.datafusion.output_ordering(inputs)
-    }
+    as_wrapped!(
+        datafusion: name, aliases, signature, is_strict, coerce_types, return_type,
+        return_field_from_args, output_ordering
+    );
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         for arg in &args.args {

@@ -16,6 +16,8 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
+use crate::functions::wrapped::as_wrapped;
+
 /// Both functions.
 pub(in crate::functions) fn functions() -> [ScalarUDF; 2] {
     [round(), trunc()].map(|datafusion| ScalarUDF::new_from_impl(ManyPlaces(datafusion)))
@@ -25,33 +27,10 @@ pub(in crate::functions) fn functions() -> [ScalarUDF; 2] {
 struct ManyPlaces(Arc<ScalarUDF>);
 
 impl ScalarUDFImpl for ManyPlaces {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.0.signature()
-    }
-
-    fn is_strict(&self) -> bool {
-        self.0.is_strict()
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.0.coerce_types(types)
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.0.return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        self.0.return_field_from_args(args)
-    }
-
-    fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
-        self.0.output_ordering(inputs)
-    }
+    as_wrapped!(
+        0: name, signature, is_strict, coerce_types, return_type, return_field_from_args,
+        output_ordering
+    );
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let (given, rows) = (args.args.clone(), args.number_rows);

@@ -17,6 +17,8 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
 };
 
+use crate::functions::wrapped::as_wrapped;
+
 /// The functions.
 pub(in crate::functions) fn functions() -> impl Iterator<Item = ScalarUDF> {
     let of_datafusion = [
@@ -48,21 +50,7 @@ fn signed(data_type: &DataType) -> DataType {
 }
 
 impl ScalarUDFImpl for Signed {
-    fn name(&self) -> &str {
-        self.datafusion.name()
-    }
-
-    fn aliases(&self) -> &[String] {
-        self.datafusion.aliases()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.datafusion.signature()
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.datafusion.coerce_types(types)
-    }
+    as_wrapped!(datafusion: name, aliases, signature, coerce_types);
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(signed(&self.datafusion.return_type(types)?))

@@ -5,17 +5,14 @@
 //! them by as well: 0.41000000000000003 becomes 0.41.
 //! Not here: decimals of up to 15 digits, of which both are exact.
 
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array};
-use datafusion::arrow::datatypes::{DataType, Decimal128Type, DecimalType, FieldRef};
+use datafusion::arrow::datatypes::{DataType, Decimal128Type, DecimalType};
 use datafusion::common::{Result, internal_err};
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
-};
+use datafusion::logical_expr::Expr;
 
-use crate::functions::null_as_args;
+use crate::functions::casts::own_cast::{OwnCast, own_cast};
 
 /// Digits that a double holds.
 const DOUBLE_DIGITS: u8 = 15;
@@ -26,12 +23,6 @@ const EXACT_MAX: u128 = 1 << 53;
 /// Powers of ten up to this one are doubles.
 const POWER_MAX: i8 = 22;
 
-static NEAREST: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    Arc::new(ScalarUDF::new_from_impl(NearestDouble {
-        signature: Signature::any(1, Volatility::Immutable),
-    }))
-});
-
 /// True of decimals whose casts to DOUBLE DataFusion rounds twice.
 pub(crate) fn is_long_decimal(data_type: &DataType) -> bool {
     matches!(data_type, DataType::Decimal128(digits, _) if *digits > DOUBLE_DIGITS)
@@ -39,45 +30,28 @@ pub(crate) fn is_long_decimal(data_type: &DataType) -> bool {
 
 /// The double nearest to a decimal.
 pub(crate) fn nearest_double(decimal: Expr) -> Expr {
-    NEAREST.call(vec![decimal])
+    own_cast(NearestDouble, decimal)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct NearestDouble {
-    signature: Signature,
-}
+struct NearestDouble;
 
-impl ScalarUDFImpl for NearestDouble {
-    fn name(&self) -> &str {
+impl OwnCast for NearestDouble {
+    fn name(&self) -> &'static str {
         "nearest double"
     }
 
-    /// As with any cast, what is cast: the columns of grouping sets keep their names.
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(args[0].schema_name().to_string())
+    fn to(&self) -> &DataType {
+        &DataType::Float64
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(DataType::Float64)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        Ok(null_as_args(self.name(), DataType::Float64, &args))
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let decimals = args.args[0].to_array(args.number_rows)?;
+    fn compute(&self, decimals: &ArrayRef) -> Result<ArrayRef> {
         let DataType::Decimal128(_, scale) = *decimals.data_type() else {
             return internal_err!("{} of {}", self.name(), decimals.data_type());
         };
         let decimals = decimals.as_primitive::<Decimal128Type>().iter();
         let doubles = decimals.map(|units| units.map(|units| double(units, scale)));
-        let doubles: ArrayRef = Arc::new(doubles.collect::<Float64Array>());
-        Ok(ColumnarValue::Array(doubles))
+        Ok(Arc::new(doubles.collect::<Float64Array>()))
     }
 }
 

@@ -4,6 +4,7 @@
 //! Invariant: a value that the type does not hold is an error, and NULL in TRY_CAST.
 //! Not here: which casts of a plan these replace (optimizer/fixes/types/own_casts.rs).
 
+mod own_cast;
 pub(in crate::functions) mod at_time_zone;
 pub(in crate::functions) mod coarser_times;
 pub(in crate::functions) mod uuid_text;

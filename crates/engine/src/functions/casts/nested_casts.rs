@@ -14,16 +14,13 @@ use datafusion::arrow::compute::{CastOptions, cast, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::Result;
 use datafusion::common::nested_struct::cast_column;
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
-};
+use datafusion::logical_expr::Expr;
 
 use crate::functions::casts::coarser_times::{is_coarser, nearest};
 use crate::functions::casts::map_keys::MapParts;
+use crate::functions::casts::own_cast::{OwnCast, own_cast};
 use crate::functions::casts::text_casts::{is_text_cast, read_strings};
 use crate::functions::casts::value_text::{is_written_here, strings_of_values};
-use crate::functions::null_as_args;
 
 /// Where halves go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,13 +81,8 @@ fn entry(map: &DataType) -> Option<(&DataType, &DataType)> {
 
 /// The cast; `is_try`: NULL for what cannot be cast.
 pub(crate) fn nested_cast(value: Expr, to: DataType, is_try: bool, halves: Halves) -> Expr {
-    let function = NestedCast {
-        to,
-        is_try,
-        halves,
-        signature: Signature::any(1, Volatility::Immutable),
-    };
-    ScalarUDF::new_from_impl(function).call(vec![value])
+    let cast = NestedCast { to, is_try, halves };
+    own_cast(cast, value)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -98,40 +90,26 @@ struct NestedCast {
     to: DataType,
     is_try: bool,
     halves: Halves,
-    signature: Signature,
 }
 
-impl ScalarUDFImpl for NestedCast {
-    fn name(&self) -> &str {
+impl OwnCast for NestedCast {
+    fn name(&self) -> &'static str {
         match self.is_try {
             true => "try_cast of parts",
             false => "cast of parts",
         }
     }
 
-    /// As with any cast, what is cast: the columns of grouping sets keep their names.
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(args[0].schema_name().to_string())
+    fn to(&self) -> &DataType {
+        &self.to
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
+    fn is_try(&self) -> bool {
+        self.is_try
     }
 
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(self.to.clone())
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        match self.is_try {
-            true => Ok(Arc::new(Field::new(self.name(), self.to.clone(), true))),
-            false => Ok(null_as_args(self.name(), self.to.clone(), &args)),
-        }
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let values = args.args[0].to_array(args.number_rows)?;
-        Ok(ColumnarValue::Array(self.cast(&values, &self.to)?))
+    fn compute(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        self.cast(values, &self.to)
     }
 }
 

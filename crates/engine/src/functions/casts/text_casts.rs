@@ -19,19 +19,16 @@ use datafusion::arrow::compute::kernels::zip::zip;
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, is_not_null, not, nullif};
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, Float64Type, TimeUnit};
 use datafusion::common::{Result, ScalarValue, exec_err, internal_err};
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
-};
+use datafusion::logical_expr::Expr;
 
 use crate::error::types::type_name;
 use crate::expr::columns::has_offset;
 use crate::functions::casts::coarser_times::nearest;
 use crate::functions::casts::intervals::Interval;
 use crate::functions::casts::map_keys::MapParts;
+use crate::functions::casts::own_cast::{OwnCast, own_cast};
 use crate::functions::casts::written_times;
 use crate::functions::casts::zones::in_zone;
-use crate::functions::null_as_args;
 use grouse_text::blobs::bytes_of;
 
 /// Digits before and behind the point of a number, beyond those of any decimal.
@@ -68,66 +65,33 @@ pub(crate) fn is_text_cast(of: &DataType, to: &DataType) -> bool {
 
 /// The cast; `is_try`: NULL for what cannot be read.
 pub(crate) fn text_cast(text: Expr, to: DataType, is_try: bool) -> Expr {
-    let signature = Signature::any(1, Volatility::Immutable);
-    let function = TextCast {
-        to,
-        is_try,
-        signature,
-    };
-    ScalarUDF::new_from_impl(function).call(vec![text])
+    own_cast(TextCast { to, is_try }, text)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct TextCast {
     to: DataType,
     is_try: bool,
-    signature: Signature,
 }
 
-impl ScalarUDFImpl for TextCast {
-    fn name(&self) -> &str {
+impl OwnCast for TextCast {
+    fn name(&self) -> &'static str {
         match self.is_try {
             true => "try_cast of text",
             false => "cast of text",
         }
     }
 
-    /// As with any cast, what is cast: the columns of grouping sets keep their names.
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(args[0].schema_name().to_string())
+    fn to(&self) -> &DataType {
+        &self.to
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
+    fn is_try(&self) -> bool {
+        self.is_try
     }
 
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(self.to.clone())
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        match self.is_try {
-            true => Ok(Arc::new(Field::new(self.name(), self.to.clone(), true))),
-            false => Ok(null_as_args(self.name(), self.to.clone(), &args)),
-        }
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let [text] = args.args.as_slice() else {
-            return internal_err!("{} of {} values", self.name(), args.args.len());
-        };
-        let rows = match text {
-            ColumnarValue::Array(_) => args.number_rows,
-            ColumnarValue::Scalar(_) => 1,
-        };
-        let values = read_strings(&text.to_array(rows)?, &self.to, self.is_try)?;
-        match text {
-            ColumnarValue::Array(_) => Ok(ColumnarValue::Array(values)),
-            ColumnarValue::Scalar(_) => {
-                let value = ScalarValue::try_from_array(&values, 0)?;
-                Ok(ColumnarValue::Scalar(value))
-            }
-        }
+    fn compute(&self, text: &ArrayRef) -> Result<ArrayRef> {
+        read_strings(text, &self.to, self.is_try)
     }
 }
 

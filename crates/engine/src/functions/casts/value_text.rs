@@ -26,13 +26,10 @@ use datafusion::arrow::util::display::{
     ArrayFormatter, ArrayFormatterFactory, DisplayIndex, FormatOptions, FormatResult,
 };
 use datafusion::common::Result;
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
-};
+use datafusion::logical_expr::Expr;
 
 use crate::functions::casts::intervals::NANOS_PER_DAY;
-use crate::functions::null_as_args;
+use crate::functions::casts::own_cast::{OwnCast, own_cast};
 
 const TIMESTAMP: &str = "%Y-%m-%d %H:%M:%S%.f";
 const TIMESTAMP_ZONED: &str = "%Y-%m-%d %H:%M:%S%.f%:z";
@@ -55,44 +52,25 @@ pub(crate) fn is_written_here(of: &DataType) -> bool {
 
 /// The string of a value, of a type that `is_written_here`.
 pub(crate) fn text_of_value(value: Expr, to: DataType) -> Expr {
-    let signature = Signature::any(1, Volatility::Immutable);
-    ScalarUDF::new_from_impl(TextOfValue { to, signature }).call(vec![value])
+    own_cast(TextOfValue { to }, value)
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct TextOfValue {
     to: DataType,
-    signature: Signature,
 }
 
-impl ScalarUDFImpl for TextOfValue {
-    fn name(&self) -> &str {
+impl OwnCast for TextOfValue {
+    fn name(&self) -> &'static str {
         "text of value"
     }
 
-    /// As with any cast, what is cast: the columns of grouping sets keep their names.
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        Ok(args[0].schema_name().to_string())
+    fn to(&self) -> &DataType {
+        &self.to
     }
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(self.to.clone())
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        Ok(null_as_args(self.name(), self.to.clone(), &args))
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let values = args.args[0].to_array(args.number_rows)?;
-        Ok(ColumnarValue::Array(cast(
-            &strings_of_values(&values)?,
-            &self.to,
-        )?))
+    fn compute(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        Ok(cast(&strings_of_values(values)?, &self.to)?)
     }
 }
 

@@ -16,12 +16,12 @@ use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type};
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature,
+    ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
 };
 use grouse_groupby::keys::row::{canonical_values, has_forms};
 
 use crate::error::to_datafusion;
+use crate::functions::wrapped::as_wrapped;
 
 /// What a function chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -149,21 +149,7 @@ struct ChoiceFunction {
 }
 
 impl ScalarUDFImpl for ChoiceFunction {
-    fn name(&self) -> &str {
-        self.function.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.function.signature()
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.function.return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        self.function.return_field_from_args(args)
-    }
+    as_wrapped!(function: name, signature, return_type, return_field_from_args);
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let rows = args.number_rows;

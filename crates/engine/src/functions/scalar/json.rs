@@ -14,7 +14,7 @@ use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
 use datafusion::common::Result;
 use datafusion::logical_expr::{
-    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
 };
 use serde_json::value::RawValue;
 
@@ -22,6 +22,7 @@ use super::definition::{CallArguments, CallForm, Definition, rows};
 use super::json_text::{JsonShape, Path, parsed, shape, write_compact};
 use super::kinds::{ParameterKind, list_of};
 use super::strings::lists_of_strings;
+use crate::functions::wrapped::as_wrapped;
 
 /// What a cast to JSON calls.
 pub(crate) const JSON_OF: &str = "json of";
@@ -387,21 +388,7 @@ impl Extract {
 }
 
 impl ScalarUDFImpl for Extract {
-    fn name(&self) -> &str {
-        self.one.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.one.signature()
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.one.coerce_types(types)
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.one.return_type(types)
-    }
+    as_wrapped!(one: name, signature, coerce_types, return_type);
 
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
         let path = args.scalar_arguments.get(1).copied().flatten();

@@ -31,6 +31,7 @@ use datafusion::common::{Column, Result};
 use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, WriteOp};
+use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::runtime::options::{GroupByOperator, SessionOptions};
@@ -97,6 +98,34 @@ fn named(
         let name = names.save(&expr);
         Ok(fix(expr)?.update_data(|expr| name.restore(expr)))
     })
+}
+
+/// A rule that fixes parts of the expressions of windows, from the leaves up.
+#[derive(Debug)]
+pub(super) struct InWindows {
+    pub name: &'static str,
+    pub fix: fn(Expr) -> Transformed<Expr>,
+}
+
+impl OptimizerRule for InWindows {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        Some(ApplyOrder::BottomUp)
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _config: &dyn OptimizerConfig,
+    ) -> Result<Transformed<LogicalPlan>> {
+        match plan {
+            LogicalPlan::Window(_) => each_named(plan, |part| Ok((self.fix)(part))),
+            _ => Ok(Transformed::no(plan)),
+        }
+    }
 }
 
 /// True where DataFusion's operator groups.

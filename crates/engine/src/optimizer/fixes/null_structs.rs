@@ -10,7 +10,7 @@ use std::sync::{Arc, LazyLock};
 
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use datafusion::arrow::compute::nullif;
-use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
+use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Result, ScalarValue, exec_err};
@@ -19,12 +19,7 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::functions::core::get_field;
 use datafusion::functions::core::getfield::GetFieldFunc;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, LogicalPlan, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature,
-};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
@@ -32,8 +27,9 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 
-use super::each_named;
+use super::InWindows;
 use crate::expr::plan_expressions::exchanged;
+use crate::functions::wrapped::as_wrapped;
 
 static FIELD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::new_from_impl(FieldOf {
@@ -42,29 +38,10 @@ static FIELD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
 });
 
 /// The rule for windows, whose physical expressions cannot be exchanged.
-#[derive(Debug)]
-pub(in crate::optimizer) struct NullStructsInWindows;
-
-impl OptimizerRule for NullStructsInWindows {
-    fn name(&self) -> &str {
-        "null_structs_in_windows"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        match plan {
-            LogicalPlan::Window(_) => each_named(plan, |part| Ok(in_part(part))),
-            _ => Ok(Transformed::no(plan)),
-        }
-    }
-}
+pub(in crate::optimizer) const NULL_STRUCTS_IN_WINDOWS: InWindows = InWindows {
+    name: "null_structs_in_windows",
+    fix: in_part,
+};
 
 fn in_part(part: Expr) -> Transformed<Expr> {
     match part {
@@ -157,29 +134,10 @@ struct FieldOf {
 }
 
 impl ScalarUDFImpl for FieldOf {
-    fn name(&self) -> &str {
-        self.datafusion.name()
-    }
-
-    fn schema_name(&self, args: &[Expr]) -> Result<String> {
-        self.datafusion.schema_name(args)
-    }
-
-    fn signature(&self) -> &Signature {
-        self.datafusion.signature()
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.datafusion.return_type(types)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs<'_>) -> Result<FieldRef> {
-        self.datafusion.return_field_from_args(args)
-    }
-
-    fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
-        self.datafusion.coerce_types(types)
-    }
+    as_wrapped!(
+        datafusion: name, schema_name, signature, return_type, return_field_from_args,
+        coerce_types
+    );
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let Some((base, names)) = args.args.split_first() else {

@@ -6,14 +6,12 @@
 //! Not here: what is checked (messages.rs).
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{Schema, SchemaRef};
 use datafusion::arrow::error::ArrowError;
 use datafusion::catalog::Session;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, ScalarValue, Statistics};
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::arrow::ArrowFormat;
@@ -26,13 +24,12 @@ use datafusion::datasource::physical_plan::{
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::execution::memory_pool::MemoryLimit;
+use datafusion::physical_expr::LexRequirement;
 use datafusion::physical_expr::projection::ProjectionExprs;
-use datafusion::physical_expr::{LexOrdering, LexRequirement};
 use datafusion::physical_expr_adapter::{
     DefaultPhysicalExprAdapterFactory, PhysicalExprAdapterFactory, replace_columns_with_literals,
 };
-use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan, PhysicalExpr};
+use datafusion::physical_plan::ExecutionPlan;
 use futures::{StreamExt, TryStreamExt};
 use object_store::{ObjectMeta, ObjectStore};
 
@@ -41,6 +38,7 @@ use super::messages::check;
 use crate::scan::names::with_names_once;
 use crate::scan::plain_types::batch_with_null_codes;
 use crate::scan::widen::common_schema;
+use crate::scan::wrapped::as_wrapped;
 
 /// What DataFusion calls IPC streams.
 const STREAM: &str = "arrow_stream";
@@ -53,13 +51,7 @@ pub(crate) struct CheckedArrow {
 
 #[async_trait]
 impl FileFormat for CheckedArrow {
-    fn get_ext(&self) -> String {
-        self.unchecked.get_ext()
-    }
-
-    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
-        self.unchecked.get_ext_with_compression(compression)
-    }
+    as_wrapped!(unchecked: get_ext, get_ext_with_compression);
 
     fn compression_type(&self) -> Option<FileCompressionType> {
         None
@@ -156,6 +148,11 @@ impl CheckedSource {
 }
 
 impl FileSource for CheckedSource {
+    as_wrapped!(
+        unchecked: table_schema, projection, metrics, file_type, fmt_extra,
+        supports_repartitioning, repartitioned, apply_expressions
+    );
+
     fn create_file_opener(
         &self,
         store: Arc<dyn ObjectStore>,
@@ -170,43 +167,8 @@ impl FileSource for CheckedSource {
         }))
     }
 
-    fn table_schema(&self) -> &TableSchema {
-        self.unchecked.table_schema()
-    }
-
     fn with_batch_size(&self, rows: usize) -> Arc<dyn FileSource> {
         self.around(self.unchecked.with_batch_size(rows))
-    }
-
-    fn projection(&self) -> Option<&ProjectionExprs> {
-        self.unchecked.projection()
-    }
-
-    fn metrics(&self) -> &ExecutionPlanMetricsSet {
-        self.unchecked.metrics()
-    }
-
-    fn file_type(&self) -> &str {
-        self.unchecked.file_type()
-    }
-
-    fn fmt_extra(&self, kind: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
-        self.unchecked.fmt_extra(kind, f)
-    }
-
-    fn supports_repartitioning(&self) -> bool {
-        self.unchecked.supports_repartitioning()
-    }
-
-    fn repartitioned(
-        &self,
-        partitions: usize,
-        bytes_min: usize,
-        order: Option<LexOrdering>,
-        config: &FileScanConfig,
-    ) -> Result<Option<FileScanConfig>> {
-        self.unchecked
-            .repartitioned(partitions, bytes_min, order, config)
     }
 
     fn try_pushdown_projection(
@@ -215,13 +177,6 @@ impl FileSource for CheckedSource {
     ) -> Result<Option<Arc<dyn FileSource>>> {
         let pushed = self.unchecked.try_pushdown_projection(projection)?;
         Ok(pushed.map(|source| self.around(source)))
-    }
-
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        self.unchecked.apply_expressions(f)
     }
 }
 

@@ -36,6 +36,7 @@ use crate::error::types::type_name;
 use crate::scan::location::named;
 use crate::scan::steady_format::Steady;
 use crate::scan::text::SAMPLE_ROWS;
+use crate::scan::wrapped::as_wrapped;
 use grouse_text::json::columns::Strictness;
 use grouse_text::json::shape::{DEPTH_MAX, Shape};
 use grouse_text::json::splitter::Layout;
@@ -196,13 +197,7 @@ fn mixed_layouts(object: &ObjectMeta) -> DataFusionError {
 
 #[async_trait]
 impl FileFormat for Json {
-    fn get_ext(&self) -> String {
-        self.datafusion.get_ext()
-    }
-
-    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
-        self.datafusion.get_ext_with_compression(compression)
-    }
+    as_wrapped!(datafusion: get_ext, get_ext_with_compression);
 
     fn compression_type(&self) -> Option<FileCompressionType> {
         Some(self.compression)

@@ -19,7 +19,6 @@ use datafusion::arrow::ipc::writer::{FileWriter, IpcWriteOptions};
 use datafusion::catalog::Session;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::common::{DataFusionError, GetExt, Result, Statistics};
-use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::write::get_writer_schema;
 use datafusion::datasource::file_format::{FileFormat, FileFormatFactory};
 use datafusion::datasource::physical_plan::{FileScanConfig, FileSink, FileSinkConfig, FileSource};
@@ -38,6 +37,7 @@ use tokio::task::JoinSet;
 
 use crate::error::Error;
 use crate::scan::ipc::CheckedArrow;
+use crate::scan::wrapped::as_wrapped;
 
 /// Bytes of a file that wait before they are put.
 const WAITING_BYTES: usize = 1 << 20;
@@ -83,17 +83,7 @@ struct Arrow(CheckedArrow);
 
 #[async_trait]
 impl FileFormat for Arrow {
-    fn get_ext(&self) -> String {
-        self.0.get_ext()
-    }
-
-    fn get_ext_with_compression(&self, compression: &FileCompressionType) -> Result<String> {
-        self.0.get_ext_with_compression(compression)
-    }
-
-    fn compression_type(&self) -> Option<FileCompressionType> {
-        self.0.compression_type()
-    }
+    as_wrapped!(0: get_ext, get_ext_with_compression, compression_type);
 
     async fn infer_schema(
         &self,

@@ -9,14 +9,12 @@
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::functions_window::planner::WindowFunctionPlanner;
+use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::Alias;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawWindowExpr};
-use datafusion::logical_expr::{Expr, LogicalPlan};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::functions::{Exclusion, StandingFunctions, excluding, over_left_rows, take_exclusion};
-use crate::optimizer::fixes::each_named;
+use crate::optimizer::fixes::InWindows;
 use crate::optimizer::fixes::types::signed_counts::{SignedCounts, call};
 
 /// The planner of such calls, which asks the others what a call is without EXCLUDE.
@@ -63,29 +61,10 @@ fn planned(expr: Expr, exclusion: Exclusion) -> Result<PlannerResult<RawWindowEx
 }
 
 /// The rule. It comes late: other rules shall know the aggregate.
-#[derive(Debug)]
-pub(in crate::optimizer) struct AggregateLeftRows;
-
-impl OptimizerRule for AggregateLeftRows {
-    fn name(&self) -> &str {
-        "aggregate_left_rows"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        match plan {
-            LogicalPlan::Window(_) => each_named(plan, |part| Ok(over_left(part))),
-            _ => Ok(Transformed::no(plan)),
-        }
-    }
-}
+pub(in crate::optimizer) const AGGREGATE_LEFT_ROWS: InWindows = InWindows {
+    name: "aggregate_left_rows",
+    fix: over_left,
+};
 
 fn over_left(part: Expr) -> Transformed<Expr> {
     match &part {

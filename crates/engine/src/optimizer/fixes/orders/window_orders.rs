@@ -8,39 +8,17 @@
 
 use std::sync::Arc;
 
-use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
-use datafusion::logical_expr::{Expr, LogicalPlan, WindowFunctionDefinition};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
+use datafusion::logical_expr::{Expr, WindowFunctionDefinition};
 
 use crate::functions::{in_order, of_distinct_rows};
-use crate::optimizer::fixes::each_named;
+use crate::optimizer::fixes::InWindows;
 
 /// The rule, which comes last: no other one shall look for the aggregates that it puts away.
-#[derive(Debug)]
-pub(in crate::optimizer) struct WindowOrders;
-
-impl OptimizerRule for WindowOrders {
-    fn name(&self) -> &str {
-        "window_orders"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        match plan {
-            LogicalPlan::Window(_) => each_named(plan, |part| Ok(ordered(part))),
-            _ => Ok(Transformed::no(plan)),
-        }
-    }
-}
+pub(in crate::optimizer) const WINDOW_ORDERS: InWindows = InWindows {
+    name: "window_orders",
+    fix: ordered,
+};
 
 fn ordered(mut part: Expr) -> Transformed<Expr> {
     if let Expr::WindowFunction(window) = &mut part

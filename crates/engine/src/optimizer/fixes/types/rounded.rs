@@ -13,11 +13,9 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::{DataType, FieldRef};
 use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::sort_properties::{ExprProperties, SortProperties};
-use datafusion::logical_expr::{
-    ColumnarValue, Expr, ExprSchemable, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF,
-    ScalarUDFImpl, Signature,
-};
+use datafusion::logical_expr::{Expr, ExprSchemable, ReturnFieldArgs, ScalarUDF, ScalarUDFImpl};
+
+use crate::functions::wrapped::as_wrapped;
 
 /// Settles the type of a call. False if it is left to DataFusion.
 pub(in crate::optimizer::fixes) fn settle(call: &mut ScalarFunction, schema: &DFSchema) -> bool {
@@ -60,21 +58,7 @@ fn is_count(literal: &ScalarValue) -> bool {
 struct FixedRound(Arc<ScalarUDF>);
 
 impl ScalarUDFImpl for FixedRound {
-    fn name(&self) -> &str {
-        self.0.name()
-    }
-
-    fn signature(&self) -> &Signature {
-        self.0.signature()
-    }
-
-    fn is_strict(&self) -> bool {
-        self.0.is_strict()
-    }
-
-    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
-        self.0.return_type(types)
-    }
+    as_wrapped!(0: name, signature, is_strict, return_type, invoke_with_args, output_ordering);
 
     /// As if no argument were a literal.
     fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
@@ -83,13 +67,5 @@ impl ScalarUDFImpl for FixedRound {
             arg_fields: args.arg_fields,
             scalar_arguments: &unknown,
         })
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        self.0.invoke_with_args(args)
-    }
-
-    fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
-        self.0.output_ordering(inputs)
     }
 }

@@ -108,7 +108,7 @@ fn kept_aggregate(
     domain: &OuterDomain,
     names: &mut FreshNames,
 ) -> Result<DependentPlan> {
-    let sets = sets_of(&aggregate.group_expr)?;
+    let sets = sets_of(&aggregate.group_expr);
     let answers_without_rows = sets.iter().any(Vec::is_empty);
     let mut below = kept(&aggregate.input, domain, names)?;
     let keys = domain.resolved_all(plan, &aggregate.group_expr, &below.carried)?;
@@ -130,7 +130,7 @@ fn kept_aggregate(
     let values = || below.carried.iter().cloned().map(Expr::Column);
     let keys = match keys.as_slice() {
         [Expr::GroupingSet(_)] => {
-            let sets = sets_of(&keys)?.into_iter();
+            let sets = sets_of(&keys).into_iter();
             // Before all others, so that grouping() sees the bits of its columns where they were.
             let sets = sets.map(|set| values().chain(set).collect());
             vec![Expr::GroupingSet(GroupingSet::GroupingSets(sets.collect()))]
@@ -163,7 +163,7 @@ fn without_empty_groups(
     rows_name: &str,
 ) -> Result<LogicalPlan> {
     let mut keys: Vec<Expr> = Vec::new();
-    for key in sets_of(group_expr)?.into_iter().flatten() {
+    for key in sets_of(group_expr).into_iter().flatten() {
         if !keys.contains(&key) {
             keys.push(key);
         }
@@ -225,19 +225,16 @@ fn only_rows(expr: Expr, row: &Expr) -> Result<Expr> {
     Ok(expr.data.alias_qualified(relation, name))
 }
 
-/// The grouping sets of keys; keys that are none are one set.
-fn sets_of(keys: &[Expr]) -> Result<Vec<Vec<Expr>>> {
+/// The grouping sets of keys; keys that are none are one set. A CUBE of too many is refused in the statement's text.
+fn sets_of(keys: &[Expr]) -> Vec<Vec<Expr>> {
     let [Expr::GroupingSet(set)] = keys else {
-        return Ok(vec![keys.to_vec()]);
+        return vec![keys.to_vec()];
     };
-    Ok(match set {
+    match set {
         GroupingSet::GroupingSets(sets) => sets.clone(),
         GroupingSet::Rollup(keys) => {
             let lengths = (0..=keys.len()).rev();
             lengths.map(|length| keys[..length].to_vec()).collect()
-        }
-        GroupingSet::Cube(keys) if keys.len() > CUBE_KEYS_MAX => {
-            return plan_err!("CUBE of {} columns in a subquery is too many", keys.len());
         }
         GroupingSet::Cube(keys) => {
             let sets = 0..1_usize << keys.len();
@@ -248,11 +245,8 @@ fn sets_of(keys: &[Expr]) -> Result<Vec<Vec<Expr>>> {
             };
             sets.map(set).collect()
         }
-    })
+    }
 }
-
-/// A CUBE of more columns has more than 65,535 sets.
-const CUBE_KEYS_MAX: usize = 15;
 
 fn kept_distinct(
     plan: &LogicalPlan,
