@@ -1,7 +1,7 @@
 //! The command line.
 //! In: the arguments. Out: [`Args`] with the steps in the order in which they were written, and the engine's options.
-//! Invariant: a wrong argument is refused here, with exit code 2 and its name; the engine's options become flags by its
-//! own table, so that a new option needs no line here.
+//! Invariant: a wrong argument is refused here, with exit code 2 and its name. The engine's options become flags by its
+//! own table: a new option needs no line here.
 //! Not here: what the options mean.
 
 use std::ffi::OsString;

@@ -1,9 +1,8 @@
 //! Ctrl-C and its relatives: SIGINT, SIGTERM and SIGHUP become an event that a running query waits for.
 //! In: signals, taken by one thread. Out: [`Interrupts::next`], or the end of the process.
-//! Invariant: while a query runs the first signal cancels it; a second one, or a first that has had no effect for
-//! `GRACE`, ends the process, without its temporary output file and with the terminal as it was found.
-//! While nothing runs a signal ends the process, but for Ctrl-C while another program has the terminal, which is that program's.
-//! The exit code is 128 + the signal.
+//! Invariant: while a query runs the first signal cancels it. A second one, or a first that has had no effect for `GRACE`, ends
+//! the process, without its temporary output file and with the terminal as it was found. While nothing runs a signal ends the
+//! process, but for Ctrl-C while another program has the terminal, which is that program's. The exit code is 128 + the signal.
 //! Not here: Ctrl-C while the prompt edits a line, which is a key there and no signal.
 
 use std::io;

@@ -1,7 +1,7 @@
 //! One statement, from its text to its last row.
 //! In: a statement and where its rows go. Out: the rows there, or why not.
 //! Invariant: planning and running happen on the engine's threads, so that this one always sees a signal, the
-//! progress and the next batch, whichever comes first; only [`Runner::rows`] collects a result.
+//! progress and the next batch, whichever comes first. Only [`Runner::rows`] collects a result.
 //! Not here: which statements run, and what happens after one has failed.
 
 use std::io::Write;

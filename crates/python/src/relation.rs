@@ -370,7 +370,7 @@ impl Relation {
         Ok(Rows { cursor })
     }
 
-    /// The number of rows of a statement that has run, or that the newest iterator is going to give: `list(relation)` asks
+    /// The number of rows of a statement that has run, or that the newest iterator is going to give. `list(relation)` asks
     /// for it once the iterator is there, and must not run the query twice. None where counting takes a query.
     fn _rows_at_hand(&self, py: Python<'_>) -> PyResult<Option<usize>> {
         self.check_open()?;

@@ -1,7 +1,7 @@
 //! Results in columns without borders: names, a rule, values one below the other.
 //! In: batches. Out: lines; numbers stand at the right of their column.
-//! Invariant: widths are those that were asked for, else those of the first rows, which are held until there are enough of them;
-//! a wider value further down moves what follows it and is whole. Only text with a width that was asked for is cut.
+//! Invariant: widths are those that were asked for, else those of the first rows, which are held until there are enough of them.
+//! A wider value further down moves what follows it and is whole. Only text with a width that was asked for is cut.
 
 use std::io::Write;
 use std::time::Duration;

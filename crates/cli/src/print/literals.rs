@@ -1,7 +1,8 @@
 //! Values as SQL literals.
 //! In: the columns of a batch. Out: the literal of one value after the other.
-//! Invariant: the engine reads a literal as the value that it was written for: strings double their quotes, times and intervals name
-//! their type, bytes are `X'…'`, long decimals and floats that no digits stand for are casts, nested values are `[…]`, `{…}` and `MAP {…}`.
+//! Invariant: the engine reads a literal as the value that it was written for. Strings double their quotes, times and intervals
+//! name their type, bytes are `X'…'`. Long decimals and floats that no digits stand for are casts, nested values are `[…]`, `{…}`
+//! and `MAP {…}`.
 //! Not here: text for people and for other formats (cells.rs).
 
 use std::fmt::Write as _;
@@ -20,15 +21,15 @@ use super::PrintError;
 const DIGITS_OF_DOUBLE: u8 = 15;
 
 /// A column with its values in the form that literals are made of.
-pub struct Written {
+pub struct WrittenLiterals {
     values: ArrayRef,
     /// The type before: a timestamp is a string in `values`.
     data_type: DataType,
 }
 
-impl Written {
+impl WrittenLiterals {
     /// The columns of `batch`.
-    pub fn columns(batch: &RecordBatch) -> Result<Vec<Written>, PrintError> {
+    pub fn columns(batch: &RecordBatch) -> Result<Vec<WrittenLiterals>, PrintError> {
         let columns = batch.columns().iter().map(|column| {
             let flat = match column.data_type() {
                 DataType::RunEndEncoded(_, values) => cast(column, values.data_type())?,
@@ -38,7 +39,7 @@ impl Written {
             let values =
                 grouse::written(&flat).map_err(|error| ArrowError::ExternalError(error.into()))?;
             let data_type = flat.data_type().clone();
-            Ok(Written { values, data_type })
+            Ok(WrittenLiterals { values, data_type })
         });
         Ok(columns.collect::<Result<_, ArrowError>>()?)
     }
@@ -52,10 +53,10 @@ impl Written {
 /// Writes the literals of a column.
 pub struct Literals<'a> {
     nulls: Option<NullBuffer>,
-    form: Form<'a>,
+    form: LiteralForm<'a>,
 }
 
-enum Form<'a> {
+enum LiteralForm<'a> {
     /// The text is the literal.
     Plain(ArrayFormatter<'a>),
     /// Digits where there are any, else a cast to this type.
@@ -72,7 +73,7 @@ impl<'a> Literals<'a> {
     fn new(array: &'a dyn Array, data_type: &DataType) -> Result<Self, ArrowError> {
         let nulls = array.logical_nulls();
         let form = match (array.data_type(), data_type) {
-            (DataType::List(_), _) => Form::list(array, data_type)?,
+            (DataType::List(_), _) => LiteralForm::list(array, data_type)?,
             (DataType::Struct(_), DataType::Struct(fields)) => {
                 let array = array.as_struct();
                 let names = array.column_names().into_iter();
@@ -80,7 +81,7 @@ impl<'a> Literals<'a> {
                 let columns = columns.map(|((name, column), field)| {
                     Ok((name, Literals::new(column, field.data_type())?))
                 });
-                Form::Struct(columns.collect::<Result<_, ArrowError>>()?)
+                LiteralForm::Struct(columns.collect::<Result<_, ArrowError>>()?)
             }
             (DataType::Map(..), DataType::Map(entries, _)) => {
                 let array = array.as_map();
@@ -89,9 +90,9 @@ impl<'a> Literals<'a> {
                 };
                 let keys = Literals::new(array.keys(), fields[0].data_type())?;
                 let values = Literals::new(array.values(), fields[1].data_type())?;
-                Form::Map(array.offsets().clone(), [keys, values].into())
+                LiteralForm::Map(array.offsets().clone(), [keys, values].into())
             }
-            _ => Form::scalar(array, data_type)?,
+            _ => LiteralForm::scalar(array, data_type)?,
         };
         Ok(Literals { nulls, form })
     }
@@ -103,8 +104,8 @@ impl<'a> Literals<'a> {
             return Ok(());
         }
         match &self.form {
-            Form::Plain(text) => text.value(row).write(sql)?,
-            Form::Float(text, type_name) => {
+            LiteralForm::Plain(text) => text.value(row).write(sql)?,
+            LiteralForm::Float(text, type_name) => {
                 let text = text.value(row).to_string();
                 match text.ends_with(|c: char| c.is_ascii_digit()) {
                     true => sql.push_str(&text),
@@ -113,12 +114,12 @@ impl<'a> Literals<'a> {
                     }
                 }
             }
-            Form::Quoted(before, text, after) => {
+            LiteralForm::Quoted(before, text, after) => {
                 sql.push_str(before);
                 push_quoted(&text.value(row).try_to_string()?, '\'', sql);
                 sql.push_str(after);
             }
-            Form::List(offsets, items) => {
+            LiteralForm::List(offsets, items) => {
                 sql.push('[');
                 for (nth, item) in range(offsets, row).enumerate() {
                     separate(nth, sql);
@@ -126,7 +127,7 @@ impl<'a> Literals<'a> {
                 }
                 sql.push(']');
             }
-            Form::Struct(fields) => {
+            LiteralForm::Struct(fields) => {
                 sql.push('{');
                 for (nth, (name, values)) in fields.iter().enumerate() {
                     separate(nth, sql);
@@ -136,7 +137,7 @@ impl<'a> Literals<'a> {
                 }
                 sql.push('}');
             }
-            Form::Map(offsets, entries) => {
+            LiteralForm::Map(offsets, entries) => {
                 let [keys, values] = entries.as_ref();
                 sql.push_str("MAP {");
                 for (nth, entry) in range(offsets, row).enumerate() {
@@ -152,7 +153,7 @@ impl<'a> Literals<'a> {
     }
 }
 
-impl<'a> Form<'a> {
+impl<'a> LiteralForm<'a> {
     fn list(array: &'a dyn Array, data_type: &DataType) -> Result<Self, ArrowError> {
         use DataType::{FixedSizeList, LargeList, List, ListView};
         let array = array.as_list::<i32>();
@@ -163,38 +164,38 @@ impl<'a> Form<'a> {
             _ => array.value_type(),
         };
         let items = Literals::new(array.values().as_ref(), &item)?;
-        Ok(Form::List(array.offsets().clone(), items.into()))
+        Ok(LiteralForm::List(array.offsets().clone(), items.into()))
     }
 
     fn scalar(array: &'a dyn Array, data_type: &DataType) -> Result<Self, ArrowError> {
         use DataType::*;
         let text = ArrayFormatter::try_new(array, &FormatOptions::new().with_display_error(false))?;
-        let typed = |name: &str, text| Form::Quoted(format!("{name} "), text, String::new());
+        let typed = |name: &str, text| LiteralForm::Quoted(format!("{name} "), text, String::new());
         Ok(match data_type {
-            Boolean | Null => Form::Plain(text),
-            other if other.is_integer() => Form::Plain(text),
-            Float16 | Float32 | Float64 => Form::Float(text, type_name(data_type)),
+            Boolean | Null => LiteralForm::Plain(text),
+            other if other.is_integer() => LiteralForm::Plain(text),
+            Float16 | Float32 | Float64 => LiteralForm::Float(text, type_name(data_type)),
             Decimal32(digits, _)
             | Decimal64(digits, _)
             | Decimal128(digits, _)
             | Decimal256(digits, _) => match *digits <= DIGITS_OF_DOUBLE {
-                true => Form::Plain(text),
-                false => Form::Quoted(
+                true => LiteralForm::Plain(text),
+                false => LiteralForm::Quoted(
                     "CAST(".to_owned(),
                     text,
                     format!(" AS {})", type_name(data_type)),
                 ),
             },
             Binary | LargeBinary | BinaryView | FixedSizeBinary(_) => {
-                Form::Quoted("X".to_owned(), text, String::new())
+                LiteralForm::Quoted("X".to_owned(), text, String::new())
             }
             Date32 | Date64 => typed("DATE", text),
             Time32(_) | Time64(_) => typed("TIME", text),
             Timestamp(_, None) => typed("TIMESTAMP", text),
             Timestamp(_, Some(_)) => typed("TIMESTAMP WITH TIME ZONE", text),
             Interval(_) | Duration(_) => typed("INTERVAL", text),
-            Dictionary(_, values) => return Form::scalar(array, values),
-            _ => Form::Quoted(String::new(), text, String::new()),
+            Dictionary(_, values) => return LiteralForm::scalar(array, values),
+            _ => LiteralForm::Quoted(String::new(), text, String::new()),
         })
     }
 }
@@ -237,7 +238,7 @@ mod tests {
     fn check(array: ArrayRef, expected: &[&str]) {
         let rows = array.len();
         let batch = RecordBatch::try_from_iter([("c", array)]).unwrap();
-        let columns = Written::columns(&batch).unwrap();
+        let columns = WrittenLiterals::columns(&batch).unwrap();
         let literals = columns[0].literals().unwrap();
         let found: Vec<String> = (0..rows)
             .map(|row| {

@@ -1,7 +1,7 @@
 //! Results as text or bytes: one writer per format.
 //! In: the batches of one result, in order, and how they are to [`Look`]. Out: bytes to an [`Output`].
-//! Invariant: all formats but the drawn tables write every row as it comes and hold at most a batch (Parquet: a row group;
-//! `column`: the rows that its widths come from).
+//! Invariant: all formats but the drawn tables write every row as it comes and hold at most a batch. Parquet holds a row
+//! group, `column` the rows that its widths come from.
 //! Not here: where the bytes go (output.rs), errors and progress.
 
 mod types;

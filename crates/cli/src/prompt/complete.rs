@@ -100,9 +100,9 @@ fn of_command(names: &Names, line: &str) -> (usize, Vec<Pair>) {
 fn of_sql(names: &Names, text: &str, start: usize, written: &str) -> Vec<Pair> {
     let statement = Statement::around(text, start);
     let found = match statement.place(start) {
-        Place::Start => in_case_of(written, STARTS),
-        Place::Of(relation) => statement.columns_of(names, &relation),
-        Place::Relation => {
+        CompletionPlace::Start => in_case_of(written, STARTS),
+        CompletionPlace::Of(relation) => statement.columns_of(names, &relation),
+        CompletionPlace::Relation => {
             let functions = names.table_functions().into_iter();
             (names
                 .tables()
@@ -112,8 +112,8 @@ fn of_sql(names: &Names, text: &str, start: usize, written: &str) -> Vec<Pair> {
             .chain(functions.map(|name| format!("{name}(")))
             .collect()
         }
-        Place::Value if written.is_empty() => statement.columns(names),
-        Place::Value => {
+        CompletionPlace::Value if written.is_empty() => statement.columns(names),
+        CompletionPlace::Value => {
             let functions = names.functions().into_iter();
             (statement.columns(names).into_iter())
                 .chain(
@@ -171,7 +171,7 @@ fn quoted_if_needed(name: &str) -> String {
 
 /// What can stand at a place.
 #[derive(Debug, PartialEq, Eq)]
-enum Place {
+enum CompletionPlace {
     /// A statement begins.
     Start,
     /// A table, a file or a function of rows.
@@ -217,26 +217,26 @@ impl<'a> Statement<'a> {
         words.iter().any(|word| self.is(nth, word))
     }
 
-    fn place(&self, at: usize) -> Place {
+    fn place(&self, at: usize) -> CompletionPlace {
         let count = self.tokens.partition_point(|(start, _)| *start < at);
         let Some(last) = count.checked_sub(1) else {
-            return Place::Start;
+            return CompletionPlace::Start;
         };
         if self.token(last) == "." {
             return match last.checked_sub(1) {
-                Some(name) => Place::Of(unquoted(self.token(name))),
-                None => Place::Value,
+                Some(name) => CompletionPlace::Of(unquoted(self.token(name))),
+                None => CompletionPlace::Value,
             };
         }
         if self.is_one_of(last, BEFORE_RELATIONS) {
-            return Place::Relation;
+            return CompletionPlace::Relation;
         }
         let keyword = (0..last).rev().find(|nth| is_keyword(self.token(*nth)));
         match keyword {
             Some(nth) if self.token(last) == "," && self.is_one_of(nth, &["FROM", "JOIN"]) => {
-                Place::Relation
+                CompletionPlace::Relation
             }
-            _ => Place::Value,
+            _ => CompletionPlace::Value,
         }
     }
 
@@ -339,20 +339,23 @@ fn unquoted(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn place(text: &str) -> Place {
+    fn place(text: &str) -> CompletionPlace {
         Statement::around(text, text.len()).place(text.len())
     }
 
     #[test]
     fn places() {
-        assert_eq!(place(""), Place::Start);
-        assert_eq!(place("SELECT 1; "), Place::Start);
-        assert_eq!(place("SELECT "), Place::Value);
-        assert_eq!(place("SELECT a FROM "), Place::Relation);
-        assert_eq!(place("SELECT a FROM t, "), Place::Relation);
-        assert_eq!(place("SELECT a, "), Place::Value);
-        assert_eq!(place("SELECT a FROM t WHERE b IN (1, "), Place::Value);
-        assert_eq!(place("SELECT \"T\"."), Place::Of("T".to_owned()));
+        assert_eq!(place(""), CompletionPlace::Start);
+        assert_eq!(place("SELECT 1; "), CompletionPlace::Start);
+        assert_eq!(place("SELECT "), CompletionPlace::Value);
+        assert_eq!(place("SELECT a FROM "), CompletionPlace::Relation);
+        assert_eq!(place("SELECT a FROM t, "), CompletionPlace::Relation);
+        assert_eq!(place("SELECT a, "), CompletionPlace::Value);
+        assert_eq!(
+            place("SELECT a FROM t WHERE b IN (1, "),
+            CompletionPlace::Value
+        );
+        assert_eq!(place("SELECT \"T\"."), CompletionPlace::Of("T".to_owned()));
     }
 
     #[track_caller]

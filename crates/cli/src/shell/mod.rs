@@ -40,7 +40,7 @@ pub struct Shell {
     base: Destination,
     /// Where results go instead, since `.output` or `.once`.
     aside: Option<Destination>,
-    place: Place,
+    place: StatementSource,
     /// Files that are being read, one by the other.
     depth: usize,
     failures: usize,
@@ -48,7 +48,7 @@ pub struct Shell {
 
 /// Who types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum StatementSource {
     /// A script.
     Script,
     /// A person.
@@ -76,7 +76,7 @@ impl Shell {
             settings,
             base: Destination::new(output, Life::Session),
             aside: None,
-            place: Place::Script,
+            place: StatementSource::Script,
             depth: 0,
             failures: 0,
         }
@@ -104,7 +104,7 @@ impl Shell {
 
     /// From now on a person types: failures end nothing, and results longer than the screen are paged.
     pub fn at_prompt(&mut self) {
-        self.place = Place::Prompt;
+        self.place = StatementSource::Prompt;
         if self.settings.pager_is_wanted
             && let Err(error) = self.base.output.page(None)
         {
@@ -171,7 +171,7 @@ impl Shell {
         let ends = match self.settings.bail {
             Bail::Always => true,
             Bail::Never => false,
-            Bail::Scripts => self.place == Place::Script || self.depth > 0,
+            Bail::Scripts => self.place == StatementSource::Script || self.depth > 0,
         };
         match ran {
             Err(Stop::Failed) if !ends => {

@@ -1,8 +1,9 @@
 //! The optimizer rule that gives groupings stages within one process, as a cluster has them over many.
 //!
-//! In: a plan whose groupings are ours, exchanges and filters in their places. Out: the same plan with a partial grouping, an
-//! exchange by the keys and a final grouping in place of each that can have stages, where the test option asks for it.
-//! Invariant: answers stay; readers below choose their forms afterwards, as they would on the machine that runs the partial stage.
+//! In: a plan whose groupings are ours, exchanges and filters in their places. Out: the same plan, where the test option asks for
+//! it with stages. Each grouping that can have them is a partial grouping, an exchange by the keys and a final grouping.
+//! Invariant: answers stay; readers below choose their forms afterwards, as they would on the machine that runs the partial
+//! stage.
 //! Not here: the stages (exec/node/stages.rs).
 
 use std::sync::Arc;

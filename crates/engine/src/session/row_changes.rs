@@ -92,6 +92,17 @@ impl Session {
         Ok(Query::new(result, context.task_ctx(), self.workers()))
     }
 
+    fn unknown_table(&self, name: &ObjectName) -> Error {
+        let name = name.to_string();
+        let tables = self.tables();
+        let nearest = nearest_names(&name, tables.iter().map(String::as_str));
+        Error::UnknownTable {
+            name,
+            nearest,
+            position: None,
+        }
+    }
+
     /// Runs ALTER TABLE.
     pub(super) async fn alter_table(
         &self,
@@ -103,14 +114,7 @@ impl Session {
         if !context.table_exist(reference(name))? {
             return match alteration.if_exists {
                 true => Ok(self.nothing()),
-                false => Err(Error::UnknownTable {
-                    name: name.to_string(),
-                    nearest: nearest_names(
-                        &name.to_string(),
-                        self.tables().iter().map(String::as_str),
-                    ),
-                    position: None,
-                }),
+                false => Err(self.unknown_table(name)),
             };
         }
         let table = context.table_provider(reference(name)).await?;

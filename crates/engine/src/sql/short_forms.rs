@@ -12,6 +12,7 @@ mod ordinality;
 mod fallible;
 mod numbered_lambdas;
 mod ordered_modes;
+mod collations;
 pub(in crate::sql) mod array_subqueries;
 
 use std::ops::ControlFlow;
@@ -19,7 +20,7 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, CheckConstraint, ColumnDef, ColumnOption,
     ColumnOptionDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, JoinOperator, ObjectName, ObjectNamePart, OneOrManyWithParens, OrderByExpr, Select,
+    Ident, JoinOperator, ObjectName, ObjectNamePart, OneOrManyWithParens, Select,
     Statement as SqlStatement, Subscript, TableFactor, TableWithJoins, TypedString, UnaryOperator,
     Value, VisitorMut, helpers::attached_token::AttachedToken,
 };
@@ -34,6 +35,8 @@ use crate::sql::ast::{
     written_row,
 };
 use crate::sql::expand::joined_aliases::as_query;
+pub(crate) use crate::sql::short_forms::collations::fold_order;
+use crate::sql::short_forms::collations::{fold_both, fold_list};
 use crate::sql::short_forms::intervals::{added, interval_of, negated};
 use crate::sql::short_forms::known_types::{huge, is_unsigned_huge, known_type};
 use crate::sql::short_forms::numbered_lambdas::{Applied, NumberedLambda};
@@ -734,29 +737,6 @@ fn is_comparison(op: &BinaryOperator) -> bool {
     matches!(op, Eq | NotEq | Lt | LtEq | Gt | GtEq | Spaceship)
 }
 
-/// The text below COLLATE NOCASE; collations of other names are errors.
-fn without_collation(expr: &Expr) -> Result<Option<&Expr>> {
-    match expr {
-        Expr::Collate { expr, collation } => folded_by(collation).map(|()| Some(expr.as_ref())),
-        Expr::Nested(inner) => without_collation(inner),
-        _ => Ok(None),
-    }
-}
-
-fn folded_by(collation: &ObjectName) -> Result<()> {
-    match collation
-        .to_string()
-        .trim_matches('"')
-        .to_lowercase()
-        .as_str()
-    {
-        "nocase" => Ok(()),
-        other => Err(Error::Unsupported {
-            message: format!("COLLATE {other}; strings are compared by code point, or with NOCASE"),
-        }),
-    }
-}
-
 /// A text beside a UUID is one as well.
 fn as_uuids(left: &mut Expr, right: &mut Expr) {
     let is_uuid = |expr: &Expr| match expr {
@@ -781,41 +761,4 @@ pub(super) fn quoted_call(name: &str, arguments: Vec<Expr>) -> Expr {
         function.name = object(quoted(name));
     }
     called
-}
-
-fn lower(expr: &Expr) -> Expr {
-    call("lower", vec![expr.clone()])
-}
-
-/// Where one side folds the case, both do.
-fn fold_both(left: &mut Expr, right: &mut Expr) -> Result<()> {
-    let (from_left, from_right) = (
-        without_collation(left)?.cloned(),
-        without_collation(right)?.cloned(),
-    );
-    if from_left.is_some() || from_right.is_some() {
-        *left = lower(&from_left.unwrap_or_else(|| left.clone()));
-        *right = lower(&from_right.unwrap_or_else(|| right.clone()));
-    }
-    Ok(())
-}
-
-fn fold_list(expr: &mut Expr, list: &mut [Expr]) -> Result<()> {
-    if let Some(inner) = without_collation(expr)?.cloned() {
-        *expr = lower(&inner);
-        for one in list {
-            *one = lower(one);
-        }
-    }
-    Ok(())
-}
-
-/// `ORDER BY a COLLATE NOCASE`.
-pub(crate) fn fold_order(order: &mut [OrderByExpr]) -> Result<()> {
-    for key in order {
-        if let Some(inner) = without_collation(&key.expr)?.cloned() {
-            key.expr = lower(&inner);
-        }
-    }
-    Ok(())
 }

@@ -2,7 +2,7 @@
 //!
 //! In: a statement with its parameters, the tables and queries that it names. Out: a plan for one run; a stream of its rows.
 //! Invariant: a query of the same connection is planned as a part of the statement around it, so that filters and columns go
-//! down into it; one of another connection, or one that outlasts its statement, runs on its own and gives its rows.
+//! down into it. One of another connection, or one that outlasts its statement, runs on its own and gives its rows.
 //! Not here: finding what the names stand for (variables.rs), runs (relation.rs).
 
 use std::sync::Arc;

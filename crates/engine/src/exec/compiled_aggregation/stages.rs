@@ -1,7 +1,7 @@
 //! What the stages of a grouping evaluate: one gives partial states away, the other takes them.
 //!
 //! In: DataFusion's description of an aggregation, a stage. Out: the compiled aggregation of that stage.
-//! Invariant: both lower the same aggregates over the same types, so that the states that come are those that went; where a
+//! Invariant: both lower the same aggregates over the same types, so that the states that come are those that went. Where a
 //! reader has given columns another form, they still are, or there is no plan.
 //! Not here: the plan of stages (node/stages.rs), the columns of states (`grouse_groupby`).
 

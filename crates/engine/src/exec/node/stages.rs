@@ -100,7 +100,7 @@ fn key_columns(schema: &Schema, keys: usize) -> Vec<Arc<dyn PhysicalExpr>> {
 
 impl GroupByExec {
     /// The stages of a whole grouping, of which the partial one runs as `tasks` tasks, or as one where its result shows the order
-    /// of rows; `None` if it has to stay whole.
+    /// of rows. `None` if it has to stay whole.
     pub(crate) fn in_stages(&self, tasks: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let input = self.described.input();
         let is_whole = matches!(self.stage, Stage::Whole);

@@ -15,8 +15,8 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-static SUM: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Total::Sum.function());
-static MEAN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| Total::Mean.function());
+static SUM: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| OrderedTotal::Sum.function());
+static MEAN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| OrderedTotal::Mean.function());
 
 /// The sum of a list's items.
 pub(crate) fn sum_from_first(list: Expr) -> Expr {
@@ -30,12 +30,12 @@ pub(crate) fn mean_from_first(list: Expr) -> Expr {
 
 /// What is made of the items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Total {
+enum OrderedTotal {
     Sum,
     Mean,
 }
 
-impl Total {
+impl OrderedTotal {
     fn function(self) -> Arc<ScalarUDF> {
         Arc::new(ScalarUDF::new_from_impl(TotalInOrder {
             total: self,
@@ -48,23 +48,23 @@ impl Total {
         let (sum, count) = items.fold((0.0, 0_u64), |(sum, count), item| (sum + item, count + 1));
         match (self, count) {
             (_, 0) => None,
-            (Total::Sum, _) => Some(sum),
-            (Total::Mean, _) => Some(sum / count as f64),
+            (OrderedTotal::Sum, _) => Some(sum),
+            (OrderedTotal::Mean, _) => Some(sum / count as f64),
         }
     }
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 struct TotalInOrder {
-    total: Total,
+    total: OrderedTotal,
     signature: Signature,
 }
 
 impl ScalarUDFImpl for TotalInOrder {
     fn name(&self) -> &str {
         match self.total {
-            Total::Sum => "sum in order",
-            Total::Mean => "mean in order",
+            OrderedTotal::Sum => "sum in order",
+            OrderedTotal::Mean => "mean in order",
         }
     }
 
@@ -98,14 +98,17 @@ mod tests {
 
     #[test]
     fn items_are_added_from_the_first_on() {
-        let sum = |items: &[f64]| Total::Sum.of(items.iter().copied());
+        let sum = |items: &[f64]| OrderedTotal::Sum.of(items.iter().copied());
         assert_eq!(sum(&[1e100, 1.0, -1e100]), Some(0.0));
         assert_eq!(sum(&[1e100, -1e100, 1.0]), Some(1.0));
         assert_eq!(sum(&[]), None);
         // More than the lanes that a sum in any order would have.
         let long: Vec<f64> = std::iter::once(1e16).chain([1.0; 40]).collect();
         assert_eq!(sum(&long), Some(1e16));
-        assert_eq!(Total::Mean.of([1e100, -1e100, 3.0].into_iter()), Some(1.0));
-        assert_eq!(Total::Mean.of(std::iter::empty()), None);
+        assert_eq!(
+            OrderedTotal::Mean.of([1e100, -1e100, 3.0].into_iter()),
+            Some(1.0)
+        );
+        assert_eq!(OrderedTotal::Mean.of(std::iter::empty()), None);
     }
 }

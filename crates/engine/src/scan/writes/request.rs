@@ -13,7 +13,7 @@ use datafusion::logical_expr::dml::CopyTo;
 use parking_lot::Mutex;
 use serde_json::Value;
 
-use super::stage::Stage;
+use super::stage::StagedFiles;
 use super::target::is_stdout;
 use crate::error::{Error, Result, nearest_names};
 
@@ -81,7 +81,7 @@ pub(crate) struct Writes {
     pub quoted: Vec<String>,
     /// Whether all that the statement writes goes to this process's standard output.
     pub to_stdout: bool,
-    stages: Mutex<Vec<Weak<Stage>>>,
+    stages: Mutex<Vec<Weak<StagedFiles>>>,
 }
 
 impl Writes {
@@ -142,7 +142,7 @@ impl Writes {
     }
 
     /// Files of this statement that are under way, so that it can take them back.
-    pub(super) fn watch(&self, stage: &Arc<Stage>) {
+    pub(super) fn watch(&self, stage: &Arc<StagedFiles>) {
         self.stages.lock().push(Arc::downgrade(stage));
     }
 

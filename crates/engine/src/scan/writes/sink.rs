@@ -33,7 +33,7 @@ use tokio::sync::mpsc;
 use super::arrow::ArrowSink;
 use super::request::{Existing, JsonLayout, Writes};
 use super::split::{PartitionColumns, PartitionValues, Splitter};
-use super::stage::Stage;
+use super::stage::StagedFiles;
 use super::target::{WriteTarget, is_one_file, name_of};
 use super::text::TextSink;
 use super::upload::Uploads;
@@ -199,12 +199,16 @@ async fn open_stage(
     config: &FileSinkConfig,
     writes: &Arc<Writes>,
     context: &Arc<TaskContext>,
-) -> DataFusionResult<Arc<Stage>> {
+) -> DataFusionResult<Arc<StagedFiles>> {
     let (config, context, writes) = (config.clone(), Arc::clone(context), Arc::clone(writes));
     // A pipe waits for its reader.
     let opening = tokio::task::spawn_blocking(move || {
         let target = WriteTarget::of(&config, &context)?;
-        let stage = Arc::new(Stage::open(name_of(&config), target, writes.existing)?);
+        let stage = Arc::new(StagedFiles::open(
+            name_of(&config),
+            target,
+            writes.existing,
+        )?);
         writes.watch(&stage);
         Ok::<_, Error>(stage)
     });
@@ -316,7 +320,7 @@ enum End {
 
 /// Deals rows to files.
 struct Feed {
-    stage: Arc<Stage>,
+    stage: Arc<StagedFiles>,
     files: Files,
     rows: Arc<AtomicU64>,
     batches_max: usize,

@@ -24,7 +24,7 @@ use crate::error::{Error, Result};
 
 /// Files under way.
 #[derive(Debug)]
-pub(crate) struct Stage {
+pub(crate) struct StagedFiles {
     /// The target as a user would write it.
     name: String,
     existing: Existing,
@@ -77,9 +77,13 @@ pub(super) enum OpenedFile {
     Object(Arc<dyn ObjectStore>, Path),
 }
 
-impl Stage {
+impl StagedFiles {
     /// A stage for `target`.
-    pub(super) fn open(name: String, target: WriteTarget, existing: Existing) -> Result<Stage> {
+    pub(super) fn open(
+        name: String,
+        target: WriteTarget,
+        existing: Existing,
+    ) -> Result<StagedFiles> {
         let failed = |error: io::Error| io_error(&name, &error);
         let place = match target {
             WriteTarget::Stream(file) => StagePlace::Stream(Arc::new(file)),
@@ -109,7 +113,7 @@ impl Stage {
                 StagePlace::Objects(Objects::new(store, prefix))
             }
         };
-        Ok(Stage {
+        Ok(StagedFiles {
             name,
             existing,
             place: Mutex::new(Some(place)),
@@ -136,7 +140,7 @@ impl Stage {
         Ok(Path::from((names.len() - 1).to_string()))
     }
 
-    /// Opens the file that [`Stage::add`] gave this name.
+    /// Opens the file that [`StagedFiles::add`] gave this name.
     pub(super) fn create(&self, file: &Path) -> io::Result<OpenedFile> {
         let mut place = self.place.lock();
         match place.as_mut() {
@@ -194,7 +198,7 @@ impl Stage {
     }
 
     /// Gives all files their names.
-    pub(super) async fn commit(self: &Arc<Stage>) -> Result<()> {
+    pub(super) async fn commit(self: &Arc<StagedFiles>) -> Result<()> {
         let stage = Arc::clone(self);
         let committing = tokio::task::spawn_blocking(move || stage.commit_local());
         let objects = committing
@@ -241,7 +245,7 @@ impl Stage {
     }
 }
 
-impl Drop for Stage {
+impl Drop for StagedFiles {
     fn drop(&mut self) {
         self.discard();
     }

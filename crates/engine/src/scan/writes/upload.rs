@@ -22,11 +22,11 @@ use object_store::{
 };
 use tokio::sync::{mpsc, oneshot};
 
-use super::stage::{Held, OpenedFile, Stage};
+use super::stage::{Held, OpenedFile, StagedFiles};
 
 /// The store.
 #[derive(Debug)]
-pub(super) struct Uploads(pub Arc<Stage>);
+pub(super) struct Uploads(pub Arc<StagedFiles>);
 
 impl fmt::Display for Uploads {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -126,7 +126,7 @@ impl ObjectStore for Uploads {
 /// A file in parts.
 #[derive(Debug)]
 struct FileUpload {
-    stage: Arc<Stage>,
+    stage: Arc<StagedFiles>,
     file: Arc<File>,
     /// Where the next part begins.
     at: u64,
@@ -158,12 +158,12 @@ type WaitingPart = (PutPayload, oneshot::Sender<io::Result<()>>);
 /// A stream in parts, which one thread writes.
 #[derive(Debug)]
 struct StreamUpload {
-    stage: Arc<Stage>,
+    stage: Arc<StagedFiles>,
     parts: mpsc::UnboundedSender<WaitingPart>,
 }
 
 impl StreamUpload {
-    fn start(stage: Arc<Stage>, stream: Arc<File>) -> StreamUpload {
+    fn start(stage: Arc<StagedFiles>, stream: Arc<File>) -> StreamUpload {
         // Not bounded: writers put only as many parts as may be under way.
         let (parts, mut waiting) = mpsc::unbounded_channel::<WaitingPart>();
         tokio::task::spawn_blocking(move || {
@@ -206,7 +206,7 @@ impl MultipartUpload for StreamUpload {
 /// An object in parts; its end is held for the commit.
 #[derive(Debug)]
 struct ObjectUpload {
-    stage: Arc<Stage>,
+    stage: Arc<StagedFiles>,
     parts: Option<Box<dyn MultipartUpload>>,
 }
 
@@ -247,7 +247,7 @@ impl Drop for ObjectUpload {
 }
 
 async fn blocking<T: Send + 'static>(
-    stage: Arc<Stage>,
+    stage: Arc<StagedFiles>,
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> StoreResult<T> {
     let worked = tokio::task::spawn_blocking(work).await;
@@ -271,7 +271,7 @@ fn write_on(mut stream: &File, payload: &PutPayload) -> io::Result<()> {
     Ok(())
 }
 
-fn told(stage: &Stage, error: io::Error) -> StoreError {
+fn told(stage: &StagedFiles, error: io::Error) -> StoreError {
     stage.fail(&error);
     generic(error)
 }

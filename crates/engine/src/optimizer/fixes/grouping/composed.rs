@@ -239,19 +239,13 @@ fn of_parts(
         return Ok(Some(total));
     }
     if ORDERLESS.contains(&call.func.name()) && !call.params.order_by.is_empty() {
-        let mut call = call.clone();
-        call.params.order_by.clear();
-        return Ok(match of_parts(&call, schema, parts)? {
-            None => Some(parts.column(call)),
-            whole => whole,
-        });
+        return without_order(call, schema, parts).map(Some);
     }
     if is(&regr_r2_udaf()) && !call.params.distinct {
-        let part = |function| {
-            let part = with_args(call, args.to_vec());
+        let part = |func| {
             parts.column(AggregateFunction {
-                func: function,
-                ..part
+                func,
+                ..call.clone()
             })
         };
         return Ok(Some(determination(part)));
@@ -271,6 +265,18 @@ fn of_parts(
         })),
         _ => Ok(None),
     }
+}
+
+/// A call that does not depend on the order of rows, without one.
+fn without_order(
+    call: &AggregateFunction,
+    schema: &DFSchema,
+    parts: &mut AggregateParts,
+) -> Result<Expr> {
+    let mut call = call.clone();
+    call.params.order_by.clear();
+    let whole = of_parts(&call, schema, parts)?;
+    Ok(whole.unwrap_or_else(|| parts.column(call)))
 }
 
 fn with_args(call: &AggregateFunction, args: Vec<Expr>) -> AggregateFunction {

@@ -172,8 +172,8 @@ pub(in crate::optimizer::fixes) fn align_case(case: &mut Case, schema: &DFSchema
     Ok(compare(&mut compared, schema)? | align_results(&mut results, schema)?)
 }
 
-/// Operands that are compared, the first with the others, and no result: a day that is far beyond all timestamps may be taken for the
-/// last of them, and a literal for another number between the same integers.
+/// Operands that are compared, the first with the others, and no result. A day that is far beyond all timestamps may be taken for
+/// the last of them, and a literal for another number between the same integers.
 fn compare(operands: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
     Ok(align(operands, schema)?
         || decimals::beside_integers(operands, schema)
