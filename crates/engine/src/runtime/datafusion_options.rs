@@ -23,6 +23,11 @@ pub const DATAFUSION_OPTIONS: &[DataFusionOption] = &[
         "many writers, ClickBench's among them, leave the string annotation off; scan/parquet.rs takes for text what its file does not know to be bytes",
     ),
     (
+        "datafusion.execution.parquet.coerce_int96",
+        "us",
+        "timestamps in 96 bits reach beyond the years 1677 to 2262 of nanoseconds: Spark's have 9999-12-31; DuckDB reads microseconds, too",
+    ),
+    (
         "datafusion.execution.time_zone",
         "UTC",
         "without one TIMESTAMPTZ has no zone, and AT TIME ZONE would take it for local time",

@@ -17,6 +17,7 @@ mod late_materialisation;
 mod condition_cache;
 mod filters;
 mod parquet;
+mod int96;
 mod text_files;
 mod csv;
 mod json;

@@ -1,0 +1,101 @@
+//! Timestamps in 96 bits, which Spark, Hive and Impala write: a day by its Julian number and nanoseconds within it.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use crate::support::{rows, run, session};
+use datafusion::parquet::data_type::{Int96, Int96Type};
+use datafusion::parquet::file::writer::SerializedFileWriter;
+use datafusion::parquet::schema::parser::parse_message_type;
+use grouse::Session;
+use tempfile::TempDir;
+
+const EPOCH: i64 = 2_440_588;
+
+/// A moment of so many days since 1970 and nanoseconds within the last of them.
+fn moment(days: i64, nanos: u64) -> Int96 {
+    let mut moment = Int96::new();
+    moment.set_data(nanos as u32, (nanos >> 32) as u32, (days + EPOCH) as u32);
+    moment
+}
+
+/// The first moment of the year 1, one microsecond and 500 nanoseconds of 1970, and the last microsecond of the year 9999.
+fn far() -> Vec<Int96> {
+    let last = 86_399_999_999_000;
+    vec![
+        moment(-719_162, 0),
+        moment(0, 1_500),
+        moment(2_932_896, last),
+    ]
+}
+
+/// One leaf of a file: its type, its values and their levels.
+fn write(
+    folder: &TempDir,
+    name: &str,
+    column: &str,
+    values: &[Int96],
+    levels: [&[i16]; 2],
+) -> String {
+    let path = folder.path().join(name);
+    let schema = parse_message_type(&format!("message m {{ {column} }}")).unwrap();
+    let file = File::create(&path).unwrap();
+    let mut writer = SerializedFileWriter::new(file, Arc::new(schema), Arc::default()).unwrap();
+    let mut group = writer.next_row_group().unwrap();
+    let mut leaf = group.next_column().unwrap().unwrap();
+    let [definitions, repetitions] =
+        levels.map(|levels| Some(levels).filter(|all| !all.is_empty()));
+    let typed = leaf.typed::<Int96Type>();
+    typed.write_batch(values, definitions, repetitions).unwrap();
+    leaf.close().unwrap();
+    group.close().unwrap();
+    writer.close().unwrap();
+    path.to_str().unwrap().to_string()
+}
+
+fn plain(folder: &TempDir, name: &str, values: &[Int96]) -> String {
+    // The last row is NULL.
+    let mut definitions = vec![1_i16; values.len()];
+    definitions.push(0);
+    write(
+        folder,
+        name,
+        "optional int96 at;",
+        values,
+        [&definitions, &[]],
+    )
+}
+
+fn check(session: &Session, sql: &str, expected: &[&str]) {
+    assert_eq!(rows(session, sql), expected, "{sql}");
+}
+
+// They wrapped around: the year 9999 was 1816.
+#[test]
+fn moments_beyond_nanoseconds_are_read() {
+    let (folder, session) = (tempfile::tempdir().unwrap(), session());
+    let path = plain(&folder, "far.parquet", &far());
+    let texts = [
+        "0001-01-01 00:00:00",
+        "1970-01-01 00:00:00.000001",
+        "9999-12-31 23:59:59.999999",
+        "NULL",
+    ];
+    let sql = format!("SELECT at::VARCHAR FROM '{path}' ORDER BY at");
+    check(&session, &sql, &texts);
+    let sql =
+        format!("SELECT at::VARCHAR, count(*) FROM '{path}' GROUP BY at ORDER BY at DESC LIMIT 1");
+    check(&session, &sql, &["9999-12-31 23:59:59.999999|1"]);
+    let sql = format!(
+        "SELECT count(at), min(at)::VARCHAR FROM '{path}' WHERE at < TIMESTAMP '1900-01-01'"
+    );
+    check(&session, &sql, &["1|0001-01-01 00:00:00"]);
+    let sql =
+        format!("SELECT count(*) FROM '{path}' WHERE at = TIMESTAMP '9999-12-31 23:59:59.999999'");
+    check(&session, &sql, &["1"]);
+    run(
+        &session,
+        &format!("CREATE EXTERNAL TABLE far STORED AS PARQUET LOCATION '{path}'"),
+    );
+    check(&session, "SELECT max(at)::VARCHAR FROM far", &texts[2..3]);
+}
