@@ -25,7 +25,7 @@ use datafusion::physical_plan::aggregates::{AggregateExec, PhysicalGroupBy};
 use grouse_groupby::emit::Emitted;
 use grouse_groupby::keys::is_bytes;
 use grouse_groupby::keys::{KeyLayout, decoded, strings_of};
-use grouse_groupby::states::{Aggregate, flat_states};
+use grouse_groupby::states::Aggregate;
 use grouse_groupby::{Arguments, Batch, Finished, Spec};
 
 use super::base_grouping::BaseGrouping;
@@ -289,22 +289,27 @@ impl CompiledAggregation {
 
     /// Evaluates everything on `batch`; for the grouping by all keys, if there is one and its groups are `few`.
     pub fn evaluate(&self, batch: &RecordBatch, few: bool) -> Result<Evaluated> {
+        if let TravellingStates::In(incoming) = &self.states {
+            return self.merged(batch, incoming);
+        }
         let rows = batch.num_rows();
         let values = (0..self.expressions.len()).map(|at| self.value(at, batch));
         let values = values.collect::<Result<Vec<_>>>()?;
-        let arguments = (0..self.arguments.len()).map(|at| self.arguments_of(at, &values));
-        let arguments = arguments.collect::<Result<Vec<_>>>()?;
+        let arguments = self
+            .arguments
+            .iter()
+            .map(|inputs| match inputs.distinct_grouping {
+                Some(_) => None,
+                None => Some(inputs.of(&values)),
+            });
+        let arguments: Vec<_> = arguments.collect();
         let (groups, base_grouping) = match self.base_grouping.as_ref().filter(|_| few) {
             Some(base_grouping) => {
                 let keys = self.keys_for(&base_grouping.spec, &values)?;
                 (Vec::new(), Some(base_grouping.of(keys, &arguments, rows)))
             }
             None => {
-                let batch_of = match self.states {
-                    TravellingStates::In(_) => Batch::of_partial,
-                    TravellingStates::None | TravellingStates::Out => Batch::of_some,
-                };
-                let of_set = |keys| Ok(batch_of(rows, keys, arguments.clone()));
+                let of_set = |keys| Ok(Batch::of_some(rows, keys, arguments.clone()));
                 (self.each_set(&self.spec, &values, rows, of_set)?, None)
             }
         };
@@ -318,20 +323,6 @@ impl CompiledAggregation {
             base_grouping,
             distinct_groupings: distinct.collect::<Result<_>>()?,
         })
-    }
-
-    /// What an aggregate gets of rows, if it does not take pairs.
-    fn arguments_of(&self, aggregate: usize, values: &[ArrayRef]) -> Result<Option<Arguments>> {
-        let inputs = &self.arguments[aggregate];
-        if inputs.distinct_grouping.is_some() {
-            return Ok(None);
-        }
-        let mut arguments = inputs.of(values);
-        if let TravellingStates::In(formats) = &self.states {
-            let held = formats[aggregate].held(&arguments.columns);
-            arguments.columns = held.map_err(to_datafusion)?;
-        }
-        Ok(Some(arguments))
     }
 
     /// What `make` makes of the keys of each grouping set, in the form that a grouping of `spec` takes them.
@@ -484,12 +475,15 @@ impl CompiledAggregation {
 
     /// Finished groups as a batch of the output's schema.
     pub fn output(&self, emitted: Emitted) -> Result<RecordBatch> {
-        let mut columns = emitted.columns;
-        if matches!(self.states, TravellingStates::Out) {
-            for states in columns.split_off(self.spec.keys.types().len()) {
-                columns.extend(flat_states(&states).map_err(to_datafusion)?);
-            }
+        let Emitted { columns, rows } = emitted;
+        match self.states {
+            TravellingStates::Out => self.batch(&self.outgoing(columns, rows)?, rows),
+            TravellingStates::None | TravellingStates::In(_) => self.batch(&columns, rows),
         }
+    }
+
+    /// Columns as a batch of the output's schema.
+    fn batch(&self, columns: &[ArrayRef], rows: usize) -> Result<RecordBatch> {
         let columns = columns
             .iter()
             .zip(self.columns.schema.fields())
@@ -502,7 +496,7 @@ impl CompiledAggregation {
                 },
             )
             .collect::<Result<Vec<_>>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(emitted.rows));
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
         Ok(RecordBatch::try_new_with_options(
             Arc::clone(&self.columns.schema),
             columns,

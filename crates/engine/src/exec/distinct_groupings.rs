@@ -18,6 +18,7 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use datafusion::arrow::buffer::BooleanBuffer;
 use datafusion::arrow::compute::FilterBuilder;
+use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use grouse_groupby::emit::Emitted;
 use grouse_groupby::keys::KeyLayout;
@@ -92,6 +93,15 @@ impl Planned {
         at
     }
 
+    /// The same of pairs that come as columns, whose values are at the next `places`.
+    pub fn coming_at(self, places: &mut impl Iterator<Item = usize>) -> Planned {
+        Planned {
+            values: places.take(self.values.len()).collect(),
+            filter: None,
+            ..self
+        }
+    }
+
     /// What the algorithm needs of it.
     pub fn ready(self, sizes: Sizes) -> DistinctGrouping {
         let types = self.layout.types();
@@ -156,11 +166,57 @@ impl DistinctGrouping {
         Ok(Batch::new(kept.count(), keys, arguments))
     }
 
+    /// The same whose pairs leave with all that is known of them.
+    pub fn giving_values(self, sizes: Sizes) -> DistinctGrouping {
+        let Spec {
+            keys, aggregates, ..
+        } = Arc::into_inner(self.spec).expect("nobody else has it yet");
+        DistinctGrouping {
+            spec: Arc::new(Spec::new(keys, aggregates, sizes)),
+            ..self
+        }
+    }
+
+    /// The types of values.
+    pub fn value_types(&self) -> impl Iterator<Item = &DataType> {
+        self.values.iter().map(|value| &value.data_type)
+    }
+
+    /// True if somebody asks how often each pair occurs.
+    pub fn is_counted(&self) -> bool {
+        !self.spec.aggregates.is_empty()
+    }
+
+    /// Columns of a pair beside its keys.
+    pub fn width(&self) -> usize {
+        self.values.len() + usize::from(self.is_counted())
+    }
+
+    /// Pairs that another stage has found different, their values among `columns`, and how often each occurs.
+    pub fn of_pairs(
+        &self,
+        mut keys: Vec<ArrayRef>,
+        columns: &[ArrayRef],
+        counts: Option<ArrayRef>,
+        rows: usize,
+    ) -> Result<Batch> {
+        let takes_codes = self.spec.keys.takes_codes();
+        for value in &self.values {
+            keys.push(value.of(columns, takes_codes)?);
+        }
+        let counts = counts.map(|counts| {
+            Some(Arguments {
+                columns: vec![counts],
+                filter: None,
+            })
+        });
+        Ok(Batch::of_partial(rows, keys, counts.into_iter().collect()))
+    }
+
     /// Pairs that are different.
     pub fn parts(&self, pairs: Emitted) -> DistinctPairs {
         let mut keys = pairs.columns;
-        let are_counted = !self.spec.aggregates.is_empty();
-        let counts = are_counted.then(|| keys.pop()).flatten();
+        let counts = self.is_counted().then(|| keys.pop()).flatten();
         let values = keys.split_off(self.spec.keys.types().len() - self.values.len());
         DistinctPairs {
             keys,

@@ -86,8 +86,12 @@ pub(super) async fn work(shared: Arc<SharedByWorkers>, worker: usize) -> Result<
             .wait(distinct_groupings, &metrics)
             .await?
     {
-        let distinct = |at, pairs| Ok(vec![shared.aggregation.distinct(at, pairs)]);
-        take(&shared, &merges, distinct, &mut groups, &metrics).await?;
+        if shared.aggregation.gives_pairs() {
+            hand_out_pairs(&shared, &merges, worker, &mut groups, &metrics).await?;
+        } else {
+            let distinct = |at, pairs| Ok(vec![shared.aggregation.distinct(at, pairs)]);
+            take(&shared, &merges, distinct, &mut groups, &metrics).await?;
+        }
         shared.distinct_groupings.end();
     }
     if let Some(merges) = shared.groups.wait(groups, &metrics).await? {
@@ -283,6 +287,34 @@ async fn take(
                 }
                 metrics.recorder.end(begun, Phase::Build, rows);
                 consume_budget().await;
+            }
+        }
+        tasks.end();
+    }
+    Ok(())
+}
+
+/// Between the phases of a partial stage: pairs leave, for the final stage to tell those of all tasks apart.
+async fn hand_out_pairs(
+    shared: &SharedByWorkers,
+    merges: &[Merge],
+    worker: usize,
+    groups: &mut Builds<'_>,
+    metrics: &WorkerMetrics,
+) -> Result<()> {
+    for (at, merge) in merges.iter().enumerate() {
+        let mut tasks = Tasks::of(merge, shared, metrics);
+        while let Some(mut finished) = tasks.next().await? {
+            while let Some(found) = finished.next(shared.rows_max).map_err(to_datafusion)? {
+                let begun = metrics.recorder.begin();
+                let batch = shared.aggregation.outgoing_pairs(at, found)?;
+                let recorder = &metrics.recorder;
+                recorder.end(begun, Phase::Emit, batch.num_rows());
+                if shared.output_queue.push(worker, batch).await == Pushed::Stopped {
+                    groups.give_up();
+                    return Ok(());
+                }
+                wakeups::share();
             }
         }
         tasks.end();

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use datafusion::arrow::datatypes::{Field, FieldRef, Schema, SchemaRef};
+use datafusion::arrow::datatypes::{FieldRef, Schema};
 use datafusion::common::{Result, internal_err};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::equivalence::EquivalenceProperties;
@@ -22,12 +22,9 @@ use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
-use grouse_groupby::keys::decoded;
-use grouse_groupby::states::{StateFormat, flat_type};
 
 use super::columns::NodeColumns;
 use super::{GroupByExec, description};
-use crate::error::to_datafusion;
 use crate::exec::NAME;
 use crate::exec::column_encodings::ReadExpr;
 use crate::exec::order::{InputOrder, is_recursion, shows_order};
@@ -46,7 +43,7 @@ pub(in crate::exec) enum Stage {
 /// What a final stage merges.
 #[derive(Debug, Clone)]
 pub(in crate::exec) struct Merged {
-    /// Keys, then the states of each aggregate.
+    /// Keys, states of each aggregate, pairs of each DISTINCT.
     pub input: Arc<dyn ExecutionPlan>,
     /// The aggregates as the partial stage has them.
     pub aggregates: Vec<Arc<AggregateFunctionExpr>>,
@@ -104,10 +101,8 @@ impl GroupByExec {
     pub(crate) fn in_stages(&self, tasks: usize) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         let input = self.described.input();
         let is_whole = matches!(self.stage, Stage::Whole);
-        // Values that are different in each task are not different in all.
-        let has_pairs = !self.aggregation.distinct_groupings.is_empty();
         let partitions = input.output_partitioning().partition_count();
-        if !is_whole || has_pairs || is_recursion(input) || partitions == 0 {
+        if !is_whole || is_recursion(input) || partitions == 0 {
             return Ok(None);
         }
         let mut aggregates = self.aggregates.iter();
@@ -134,33 +129,13 @@ impl GroupByExec {
         let is_enough = self.aggregates.is_empty() && self.limit().is_some();
         let limit = described.limit_options().filter(|_| is_enough);
         let described = described.as_ref().clone().with_limit_options(limit);
-        let columns = NodeColumns::all(self.partial_schema()?);
+        let columns = NodeColumns::all(self.aggregation.partial_schema()?);
         GroupByExec::over(
             Arc::new(described),
             columns,
             self.tuning,
             Stage::Partial { tasks },
         )
-    }
-
-    /// Keys, then the states of each aggregate.
-    fn partial_schema(&self) -> Result<SchemaRef> {
-        let all = self.columns.all.fields();
-        let (keys, aggregates) = all.split_at(self.keys());
-        let keys = keys.iter().map(|key| {
-            let data_type = flat_type(decoded(key.data_type()));
-            Field::new(key.name(), data_type, key.is_nullable())
-        });
-        let mut fields: Vec<Field> = keys.collect();
-        for (aggregate, named) in self.aggregation.spec.aggregates.iter().zip(aggregates) {
-            let format = StateFormat::of(aggregate.as_ref()).map_err(to_datafusion)?;
-            let states = format.fields().iter().map(|state| {
-                let name = format!("{}#{}", named.name(), state.name());
-                state.as_ref().clone().with_name(name)
-            });
-            fields.extend(states);
-        }
-        Ok(Arc::new(Schema::new(fields)))
     }
 
     /// Groups of one key in one partition, of as many as the whole grouping has.
