@@ -128,7 +128,8 @@ impl Relation {
     ) -> PyResult<Relation> {
         let schema = query.schema();
         let (mut kept, mut planned) = (None, None);
-        if schema.fields().is_empty() || ACTIONS.contains(&query.plan().name()) {
+        let is_action = query.has_run() || ACTIONS.contains(&query.plan().name());
+        if schema.fields().is_empty() || is_action {
             kept = Some(Running::start(py, query, shared)?.collect(py)?);
         } else {
             planned = Some(query);
@@ -324,7 +325,7 @@ impl Relation {
             .collect()
     }
 
-    /// Types of the columns, in order, such as "int64", "varchar", "timestamp(6) UTC", "list(double)".
+    /// Types of the columns, in order, such as "int64", "varchar", "timestamp(6) UTC", "list(double)"; DuckDB has objects.
     #[getter]
     fn types(&self) -> Vec<String> {
         self.schema
@@ -420,7 +421,7 @@ impl Relation {
         export::to_polars(&polars, self.collect(py)?, &self.schema)
     }
 
-    /// The result as a pyarrow Table. Needs pyarrow.
+    /// The result as a pyarrow Table (DuckDB gives a reader, as `to_arrow_reader` does). Needs pyarrow.
     fn arrow<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         frame::need(py, "pyarrow", "arrow()")?;
         export::to_pyarrow(py, self.collect(py)?, &self.schema)

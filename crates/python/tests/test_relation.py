@@ -144,6 +144,23 @@ def test_ddl_runs_at_once_and_once(con):
     assert con.sql("SELECT count(*) FROM t").fetchall() == [(8,)]
 
 
+@pytest.mark.parametrize(
+    "change", ["UPDATE t SET n = n + 1", "DELETE FROM t WHERE n = (SELECT min(n) FROM t)", "INSERT INTO t SELECT n + 9 FROM t"]
+)
+def test_changes_run_once_however_often_they_are_fetched(con, change):
+    """UPDATE and DELETE were planned, and so run, again by each fetch but the first."""
+    con.sql("CREATE TABLE t AS SELECT number AS n FROM numbers(3)")
+    changed = con.sql(change)
+    after = con.sql("SELECT n FROM t ORDER BY n").fetchall()
+    assert changed.fetchall() == changed.fetchall() == list(changed)
+    assert con.sql("SELECT n FROM t ORDER BY n").fetchall() == after
+    con.sql(f"PREPARE p AS {change}")
+    executed = con.sql("EXECUTE p")
+    after = con.sql("SELECT n FROM t ORDER BY n").fetchall()
+    assert executed.fetchall() == executed.fetchall()
+    assert con.sql("SELECT n FROM t ORDER BY n").fetchall() == after
+
+
 def test_copy_runs_at_once(con, tmp_path):
     target = tmp_path / "out.parquet"
     con.sql(f"COPY (SELECT number FROM numbers(10)) TO '{target}'")

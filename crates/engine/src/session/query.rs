@@ -43,6 +43,7 @@ pub struct Query {
     writes: Arc<Writes>,
     text: Arc<str>,
     trace: Arc<Trace>,
+    has_run: bool,
 }
 
 /// When the first execution started and the last one ended.
@@ -77,6 +78,7 @@ impl Query {
             writes: Arc::default(),
             text: Arc::default(),
             trace,
+            has_run: false,
         }
     }
 
@@ -98,6 +100,19 @@ impl Query {
     /// The same with the files that it writes, which go where it does not come to its end.
     pub(crate) fn writing(self, writes: Arc<Writes>) -> Query {
         Query { writes, ..self }
+    }
+
+    /// The same, of a statement that has changed rows while it was planned: planned again, it would change them again.
+    pub(crate) fn that_has_run(self) -> Query {
+        Query {
+            has_run: true,
+            ..self
+        }
+    }
+
+    /// Whether the statement has had its effect, and the batches only tell of it.
+    pub fn has_run(&self) -> bool {
+        self.has_run
     }
 
     /// The schema of the batches, which is the physical plan's.
