@@ -341,7 +341,6 @@ fn bad_files_are_typed_errors_that_name_them() {
         &["bad file"],
     );
     check_bad(&session, &write(&folder, "zero.csv", b""), &["no columns"]);
-    check_bad(&session, &write(&folder, "zero.json", b""), &["no columns"]);
     check_bad(
         &session,
         &write(&folder, "bad.arrow", b"no arrow file at all"),

@@ -161,12 +161,3 @@ fn a_limit_stops_early_and_leaves_no_group_incomplete() {
                     ON a.long IS NOT DISTINCT FROM b.long AND a.n = b.n AND a.s = b.s";
     assert_eq!(rows(&session, complete), ["9"]);
 }
-
-#[test]
-fn stages_run_again() {
-    let session = divided(3, 2, "machine");
-    let query = plan(&session, "SELECT small, sum(long) FROM t GROUP BY small");
-    let first = collect(&session, &query).expect("rows");
-    let second = collect(&session, &query).expect("the same rows");
-    assert_eq!(text_of(&first), text_of(&second));
-}

@@ -14,7 +14,7 @@ type Known = (Arc<dyn Aggregate>, u16, Vec<DataType>);
 
 fn known() -> Vec<Known> {
     use DataType::{Boolean, Decimal128, Float64, Int64, LargeBinary, UInt64, Utf8View};
-    let words = Field::new_list_field(Int64, false);
+    let words = Field::new_list_field(Float64, false);
     let any = (End::First, NullRows::Respected);
     let one = |made: Option<Arc<dyn Aggregate>>, types: Vec<DataType>| {
         (made.expect("known types"), 1, types)
@@ -48,7 +48,7 @@ fn known() -> Vec<Known> {
         ),
         one(uniq("uniq", &[Utf8View]), vec![LargeBinary]),
         one(
-            median("median", &Int64),
+            median("median", &Float64),
             vec![DataType::LargeList(Arc::new(words))],
         ),
         one(
@@ -85,8 +85,8 @@ fn arguments(aggregate: &Arc<dyn Aggregate>) -> Vec<ArrayRef> {
         ("count(*)", _) => Vec::new(),
         ("max_by", _) => vec![texts, longs],
         ("uniq", _) | (_, DataType::Utf8View) => vec![texts],
-        ("median", _) | (_, DataType::Int64) => vec![longs],
-        ("min" | "var", _) => vec![Arc::new(Float64Array::from(vec![0.5, -1.0, 2.0, 7.5]))],
+        (_, DataType::Int64) => vec![longs],
+        ("min" | "var" | "median", _) => vec![Arc::new(Float64Array::from(vec![0.5, -1.0, 2.0, 7.5]))],
         (_, other) => vec![cast(&longs, &other).unwrap()],
     }
 }

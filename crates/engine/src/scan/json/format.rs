@@ -155,15 +155,16 @@ impl Json {
                 (Root::Value, vec![(VALUE_COLUMN.to_string(), kind)])
             }
         };
-        // Objects without fields are rows, too, and a file without records has none.
-        let (root, fields) = match fields.is_empty() && self.options.columns.is_none() {
-            true => (
+        // Objects without fields are rows, too, and a file without records has none: `[]` is no line with a list.
+        let has_fields = !fields.is_empty() || self.options.columns.is_some();
+        let (root, fields) = match has_fields {
+            true => (root, fields),
+            false => (
                 Root::Value,
                 vec![(VALUE_COLUMN.to_string(), JsonType::Json)],
             ),
-            false => (root, fields),
         };
-        let layout = match seen.needs_values {
+        let layout = match seen.needs_values || !has_fields {
             true => Layout::Values,
             false => Layout::Lines,
         };
