@@ -7,7 +7,7 @@
 
 use std::fmt;
 
-use grouse::{Session, SessionOptions};
+use grouse::{Audience, Session, SessionOptions};
 
 use crate::random::Random;
 
@@ -65,6 +65,7 @@ impl Setting {
         let mut options = SessionOptions {
             threads: self.workers,
             batch_size: self.batch_rows,
+            settable: Audience::Test,
             ..Default::default()
         };
         for ((name, _), value) in FORCED.iter().zip(&self.forced) {

@@ -75,6 +75,10 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
 
+    /// For SQL that nobody answers for: it reaches no file and no address and changes no option; `--allowed-directories` opens folders
+    #[arg(long)]
+    pub safe: bool,
+
     /// Rows that a table shows, 0 for all [default: 40 on a terminal, else 10000]
     #[arg(long, value_name = "N")]
     pub max_rows: Option<usize>,
@@ -217,6 +221,9 @@ pub fn engine_flags() -> impl Iterator<Item = (&'static OptionSpec, Arg)> {
 
 fn options(matches: &ArgMatches, args: &Args) -> Result<SessionOptions, grouse::Error> {
     let mut options = SessionOptions::default();
+    if args.safe {
+        options.close();
+    }
     for (name, value) in args
         .settings
         .iter()
@@ -308,6 +315,20 @@ mod tests {
             let error = parse(&wrong).unwrap_err();
             assert_eq!(error.exit_code(), 2, "{error}");
         }
+    }
+
+    #[test]
+    fn safe_closes_what_no_other_flag_opens() {
+        let (_, options) = parse(&["--safe", "--allow-network", "on"]).unwrap();
+        let closed = (
+            options.allow_files,
+            options.allow_network,
+            options.lock_options,
+        );
+        assert_eq!(closed, (false, true, true));
+        let (_, options) = parse(&["--allowed-directories", "a:b", "--safe"]).unwrap();
+        assert_eq!(options.allowed_directories.len(), 2);
+        assert!(!options.allow_files && options.lock_options);
     }
 
     #[test]

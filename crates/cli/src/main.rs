@@ -59,7 +59,7 @@ fn main() -> ExitCode {
 }
 
 /// An error here is one of the command line.
-fn start(args: &Args, options: SessionOptions) -> Result<ExitCode, String> {
+fn start(args: &Args, mut options: SessionOptions) -> Result<ExitCode, String> {
     let startup = Startup::of(args)?;
     if startup.is_prompt() && args.output.is_some() {
         return Err("--output needs SQL: as an argument, with -f or on standard input".to_owned());
@@ -73,6 +73,8 @@ fn start(args: &Args, options: SessionOptions) -> Result<ExitCode, String> {
     {
         return Err(shell::binary_on_terminal(format));
     }
+    // What the command line sets comes before the lock.
+    let startup = startup.locking(std::mem::take(&mut options.lock_options));
     let session = Session::new(options).map_err(|error| error.to_string())?;
     let runner =
         Runner::new(session, interrupts).map_err(|error| format!("cannot start: {error}"))?;

@@ -39,6 +39,10 @@ struct ProfileArgs {
     #[arg(short, long, value_name = "FILE", default_value = "profile.html")]
     output: PathBuf,
 
+    /// For SQL that nobody answers for: it reaches no file and no address and changes no option
+    #[arg(long)]
+    safe: bool,
+
     /// Say what changed from one trace to another, phase by phase, and run nothing
     #[arg(long, num_args = 2, value_names = ["BEFORE", "AFTER"], conflicts_with = "sql")]
     compare: Vec<PathBuf>,
@@ -93,6 +97,9 @@ fn parse(arguments: &[OsString]) -> Result<(ProfileArgs, SessionOptions), clap::
         )));
     }
     let mut options = SessionOptions::default();
+    if args.safe {
+        options.close();
+    }
     set_engine_flags(&matches, &mut options).map_err(|error| refused(error.to_string()))?;
     Ok((args, options))
 }

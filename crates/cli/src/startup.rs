@@ -16,6 +16,7 @@ pub struct Startup {
     init: Option<PathBuf>,
     tables: Vec<String>,
     first: Vec<String>,
+    locks: bool,
     work: Vec<Work>,
 }
 
@@ -69,8 +70,14 @@ impl Startup {
             init: init_file(args),
             tables,
             first: args.first.clone(),
+            locks: false,
             work,
         })
+    }
+
+    /// The same, with options that stay from the work on if `locks` says so.
+    pub fn locking(self, locks: bool) -> Startup {
+        Startup { locks, ..self }
     }
 
     /// Whether a person is asked.
@@ -99,6 +106,9 @@ impl Startup {
         for sql in &self.first {
             shell.feed(sql.as_bytes(), &Origin::Typed)?;
         }
+        if self.locks {
+            lock(shell)?;
+        }
         for work in &self.work {
             match work {
                 Work::Sql(sql) => shell.feed(sql.as_bytes(), &Origin::Typed)?,
@@ -112,6 +122,15 @@ impl Startup {
         }
         Ok(())
     }
+}
+
+/// No statement changes an option any more.
+fn lock(shell: &Shell) -> Result<(), Stop> {
+    let locked = shell.runner().plan("SET lock_options = on");
+    locked.map(drop).map_err(|_| {
+        report::message("the options of this session cannot be locked");
+        Stop::Failed
+    })
 }
 
 /// A script that is there; one that is not is an error of the command line.

@@ -90,8 +90,7 @@ impl Relation {
     pub fn new(py: Python<'_>, shared: &Arc<Shared>, given: Given<'_, '_>) -> PyResult<Relation> {
         let session = shared.session(py)?;
         let text = given.text;
-        // A text that cannot be parsed fails below, with its position.
-        let names = session.unresolved(text).unwrap_or_default();
+        let names = shared.unresolved(&session, text);
         let consumer = Consumer {
             connection: shared,
             threads: session.options().threads_effective(),

@@ -168,6 +168,8 @@ fn run_script(
 ///     turn; None = the system's. The process may then have as many files open as the system's hard limit says.
 /// progress: True draws a line on stderr while a query runs longer than half a second. A callable is called with a
 ///     grouse.Progress about five times a second from the waiting thread, and stops the query by raising.
+/// safe: True for statements that nobody answers for: they reach no file, no address and no variable of the caller, and
+///     change no option. allowed_directories, a path or a list of paths, opens these folders; register gives tables.
 /// options: any other option of the engine by its name in SQL SET, such as max_temp_directory_size, batch_size, s3_region.
 ///
 /// Raises grouse.InvalidError for an unknown option or an impossible value.

@@ -13,7 +13,7 @@ use pyo3::sync::MutexExt;
 use pyo3::types::PyDict;
 
 use crate::error::{invalid, raise};
-use crate::options::from_keywords;
+use crate::options::{from_keywords, is_safe};
 use crate::progress::{Display, Show};
 use crate::stop::{Begun, Interrupts};
 use crate::wait::Watch;
@@ -24,6 +24,8 @@ pub struct Shared {
     session: Mutex<Option<Session>>,
     progress: Show,
     interrupts: Interrupts,
+    /// Whether statements see only what is registered, and no variables.
+    is_safe: bool,
     process: u32,
 }
 
@@ -34,6 +36,7 @@ impl Shared {
             session: Mutex::new(Some(session)),
             progress,
             interrupts: Interrupts::default(),
+            is_safe: is_safe(options)?,
             process: std::process::id(),
         }))
     }
@@ -53,6 +56,15 @@ impl Shared {
         session
             .clone()
             .ok_or_else(|| invalid("connection", "it is closed"))
+    }
+
+    /// Names in the statement that variables of the caller may stand for.
+    pub fn unresolved(&self, session: &Session, text: &str) -> Vec<String> {
+        match self.is_safe {
+            true => Vec::new(),
+            // A text that cannot be parsed fails when it is planned, with its position.
+            false => session.unresolved(text).unwrap_or_default(),
+        }
     }
 
     /// Python's warnings of what the session warns of.

@@ -225,6 +225,9 @@ pub static COMMANDS: &[Command] = &[
     ),
 ];
 
+/// Commands that reach files or run programs without a statement.
+const OUTSIDE: [&str; 7] = ["cd", "once", "output", "pager", "read", "shell", "system"];
+
 /// What hands coming from psql type, and what it is here.
 const BACKSLASHES: &[(&str, &str)] = &[
     ("?", "help"),
@@ -253,6 +256,12 @@ pub fn run(shell: &mut Shell, line: &str) -> Result<(), Complaint> {
     };
     let (name, rest) = split(line);
     let command = find(name)?;
+    if OUTSIDE.contains(&command.name) && shell.runner().session().options().is_confined() {
+        return Err(Complaint::Text(format!(
+            ".{} reaches files or programs, and this session reaches only some files (allow_files, allowed_directories)",
+            command.name
+        )));
+    }
     let done = (command.run)(shell, &Arguments::of(rest));
     done.map_err(|complaint| match complaint {
         Complaint::Usage => Complaint::Text(format!(
@@ -387,7 +396,7 @@ mod tests {
     #[test]
     fn names_are_sorted_and_what_psql_has_leads_to_one() {
         assert!(COMMANDS.is_sorted_by_key(|command| command.name));
-        for (_, name) in BACKSLASHES {
+        for name in BACKSLASHES.iter().map(|(_, name)| name).chain(&OUTSIDE) {
             assert!(
                 COMMANDS.iter().any(|command| command.name == *name),
                 "{name}"

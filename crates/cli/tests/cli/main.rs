@@ -9,5 +9,6 @@ mod startup;
 mod commands;
 mod output;
 mod profile;
+mod safe;
 mod signals;
 mod terminal;

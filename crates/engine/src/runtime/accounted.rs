@@ -2,11 +2,13 @@
 //!
 //! In: what a reader has read. Out: the same bytes, with a reservation.
 //! Invariant: reading never waits for memory and is never refused: what is read is needed to go on, and its size is that
-//! of a few column chunks per worker. Groupings make room for them (engine/runtime/memory.rs).
-//! Not here: pages after decompression, one per column at a time.
+//! of a few column chunks per worker. Groupings make room for them (engine/runtime/memory.rs). What is made of the bytes is
+//! refused where it would take more than others leave.
+//! Not here: how much that is (scan/decoding.rs).
 
 use std::sync::Arc;
 
+use datafusion::common::Result;
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryPool, MemoryReservation};
 use object_store::PutPayload;
 
@@ -15,6 +17,9 @@ pub(crate) type Bytes = <PutPayload as IntoIterator>::Item;
 
 /// The consumer's name.
 pub(crate) const NAME: &str = "ParquetScan";
+
+/// The consumer of what is made of these bytes.
+pub(crate) const DECODING: &str = "ParquetDecoding";
 
 struct Accounted {
     bytes: Bytes,
@@ -35,6 +40,20 @@ pub(crate) fn accounted(bytes: Bytes, pool: &Arc<dyn MemoryPool>) -> Bytes {
         bytes,
         _reservation: reservation,
     })
+}
+
+/// The same bytes, with `more` for what will be made of them; an error where that has no room beside what others hold.
+pub(crate) fn with_decoding(
+    bytes: Bytes,
+    more: usize,
+    pool: &Arc<dyn MemoryPool>,
+) -> Result<Bytes> {
+    let reservation = MemoryConsumer::new(DECODING).register(pool);
+    reservation.try_grow(more)?;
+    Ok(Bytes::from_owner(Accounted {
+        bytes,
+        _reservation: reservation,
+    }))
 }
 
 #[cfg(test)]

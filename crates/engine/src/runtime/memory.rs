@@ -73,6 +73,8 @@ pub struct SessionPool {
     used_bytes: AtomicUsize,
     /// Bytes of files that are being decoded, beside them: groupings make room for them, others do not know them.
     scan_bytes: AtomicUsize,
+    /// Of these, what large pages and long rows will be when they are decoded.
+    decoding_bytes: AtomicUsize,
     /// Of the used bytes, groupings hold so many.
     grouping_bytes: AtomicUsize,
     /// Consumers at work that keep rows.
@@ -92,6 +94,7 @@ impl SessionPool {
             limit_bytes: AtomicUsize::new(0),
             used_bytes: AtomicUsize::new(0),
             scan_bytes: AtomicUsize::new(0),
+            decoding_bytes: AtomicUsize::new(0),
             grouping_bytes: AtomicUsize::new(0),
             keepers: AtomicUsize::new(0),
             sorts: AtomicUsize::new(0),
@@ -134,6 +137,16 @@ impl SessionPool {
         let beside_scans = limit.saturating_sub(self.scan_bytes.load(Ordering::Relaxed));
         match kind {
             ConsumerKind::Scan => [None, Some((&self.scan_bytes, usize::MAX))],
+            // Groupings write to disk what they have no room for; others hold theirs.
+            ConsumerKind::Decoding => {
+                let used = self.used_bytes.load(Ordering::Relaxed);
+                let groupings = self.grouping_bytes.load(Ordering::Relaxed);
+                let others = used.saturating_sub(groupings);
+                [
+                    Some((&self.decoding_bytes, limit.saturating_sub(others))),
+                    Some((&self.scan_bytes, usize::MAX)),
+                ]
+            }
             ConsumerKind::Grouping => [
                 Some((&self.grouping_bytes, groupings)),
                 Some((&self.used_bytes, beside_scans)),
@@ -149,7 +162,10 @@ impl SessionPool {
         let (all, among) = match ConsumerKind::of(reservation.consumer()) {
             ConsumerKind::Sort => (self.limit() / 5, &self.sorts),
             ConsumerKind::Merge => (self.limit() / 10 * 3, &self.merges),
-            ConsumerKind::Scan | ConsumerKind::Grouping | ConsumerKind::Other => return true,
+            ConsumerKind::Scan
+            | ConsumerKind::Decoding
+            | ConsumerKind::Grouping
+            | ConsumerKind::Other => return true,
         };
         let each = all / among.load(Ordering::Relaxed).max(1);
         let held = reservation.size();
@@ -183,7 +199,10 @@ impl SessionPool {
         let of_kind = match ConsumerKind::of(consumer) {
             ConsumerKind::Sort => Some(&self.sorts),
             ConsumerKind::Merge => Some(&self.merges),
-            ConsumerKind::Scan | ConsumerKind::Grouping | ConsumerKind::Other => None,
+            ConsumerKind::Scan
+            | ConsumerKind::Decoding
+            | ConsumerKind::Grouping
+            | ConsumerKind::Other => None,
         };
         let keeps = KEEPERS.iter().any(|part| consumer.name().contains(part));
         of_kind.into_iter().chain(keeps.then_some(&self.keepers))
@@ -225,6 +244,8 @@ impl SessionPool {
 #[derive(Debug, Clone, Copy)]
 enum ConsumerKind {
     Scan,
+    /// What a scan will take beyond the bytes of its file.
+    Decoding,
     Grouping,
     /// DataFusion's sorts, which keep rows and write them to disk.
     Sort,
@@ -237,6 +258,7 @@ impl ConsumerKind {
     fn of(consumer: &MemoryConsumer) -> ConsumerKind {
         match consumer.name() {
             accounted::NAME => ConsumerKind::Scan,
+            accounted::DECODING => ConsumerKind::Decoding,
             GROUP_BY => ConsumerKind::Grouping,
             name if name.contains("SorterMerge") => ConsumerKind::Merge,
             name if consumer.can_spill() && name.contains("Sorter") => ConsumerKind::Sort,

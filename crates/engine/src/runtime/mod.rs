@@ -10,6 +10,7 @@ pub(crate) mod wakeups;
 pub(crate) mod sync;
 pub(crate) mod faults;
 pub(crate) mod options;
+mod locks;
 pub(crate) mod fixed_options;
 pub(crate) mod memory;
 pub(crate) mod accounted;

@@ -60,6 +60,16 @@ pub struct SessionOptions {
     pub s3_region: Option<String>,
     /// Address of an S3 server other than AWS, for example `http://localhost:9000`.
     pub s3_endpoint: Option<String>,
+    /// Whether statements reach files of this machine that are in none of the allowed folders.
+    pub allow_files: bool,
+    /// Folders whose files statements may read and write; with any, they reach no others.
+    pub allowed_directories: Vec<PathBuf>,
+    /// Whether statements reach web servers and buckets.
+    pub allow_network: bool,
+    /// Whether `SET` and `RESET` are refused.
+    pub lock_options: bool,
+    /// Whose options `SET` takes: tests ask for more than users have.
+    pub settable: Audience,
 }
 
 impl Default for SessionOptions {
@@ -80,6 +90,11 @@ impl Default for SessionOptions {
             group_by_fault: None,
             s3_region: None,
             s3_endpoint: None,
+            allow_files: true,
+            allowed_directories: Vec::new(),
+            allow_network: true,
+            lock_options: false,
+            settable: Audience::User,
         }
     }
 }
@@ -152,8 +167,13 @@ const SIZES: &[(&str, GroupBySizes)] = &[
     ("spilling", GroupBySizes::Spilling),
 ];
 
-/// Names of what is there or is not.
-const SWITCHES: &[(&str, bool)] = &[("on", true), ("off", false)];
+/// Names of what is there or is not; the first of each is the one that is shown.
+const SWITCHES: &[(&str, bool)] = &[
+    ("on", true),
+    ("off", false),
+    ("true", true),
+    ("false", false),
+];
 
 fn name_of<T: PartialEq>(names: &[(&str, T)], value: &T) -> Option<String> {
     let found = names.iter().find(|(_, known)| known == value);
@@ -234,13 +254,9 @@ pub const OPTIONS: &[OptionSpec] = &[
         default: "the system's",
         doc: "Folder for the files of queries that need more memory than they may hold; several, with ':' between them, are used in turn.",
         audience: Audience::User,
-        get: |options| {
-            let joined = std::env::join_paths(&options.temp_directory).unwrap_or_default();
-            non_empty(&joined.to_string_lossy())
-        },
+        get: |options| joined(&options.temp_directory),
         set: |options, text| {
-            let paths = std::env::split_paths(text);
-            options.temp_directory = paths.filter(|path| !path.as_os_str().is_empty()).collect();
+            options.temp_directory = paths(text);
             Ok(())
         },
     },
@@ -318,6 +334,54 @@ pub const OPTIONS: &[OptionSpec] = &[
         get: |options| options.s3_endpoint.clone(),
         set: |options, text| {
             options.s3_endpoint = non_empty(text);
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "allow_files",
+        value: "on|off",
+        default: "on",
+        doc: "Statements read and write files of this machine; once off it stays off. Folders of allowed_directories stay open.",
+        audience: Audience::User,
+        get: |options| name_of(SWITCHES, &options.allow_files),
+        set: |options, text| {
+            options.allow_files = parse_name(SWITCHES, text)?;
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "allowed_directories",
+        value: "PATH",
+        default: "all",
+        doc: "The only folders whose files statements read and write, with ':' between them; cannot be changed once set.",
+        audience: Audience::User,
+        get: |options| joined(&options.allowed_directories),
+        set: |options, text| {
+            options.allowed_directories = paths(text);
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "allow_network",
+        value: "on|off",
+        default: "on",
+        doc: "Statements reach web servers and buckets; once off it stays off.",
+        audience: Audience::User,
+        get: |options| name_of(SWITCHES, &options.allow_network),
+        set: |options, text| {
+            options.allow_network = parse_name(SWITCHES, text)?;
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "lock_options",
+        value: "off|on",
+        default: "off",
+        doc: "Refuses SET and RESET of every option from now on, this one too.",
+        audience: Audience::User,
+        get: |options| name_of(SWITCHES, &options.lock_options),
+        set: |options, text| {
+            options.lock_options = parse_name(SWITCHES, text)?;
             Ok(())
         },
     },
@@ -438,6 +502,7 @@ impl SessionOptions {
         match name {
             "memory_limit" => self.memory_limit = default.memory_limit,
             "temp_directory" => self.temp_directory = default.temp_directory,
+            "allowed_directories" => self.allowed_directories = default.allowed_directories,
             "max_temp_directory_size" => {
                 self.max_temp_directory_size = default.max_temp_directory_size;
             }
@@ -546,6 +611,17 @@ impl ConfigExtension for SessionOptions {
 
 fn non_empty(text: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_string())
+}
+
+/// Folders with the system's separator between them.
+fn paths(text: &str) -> Vec<PathBuf> {
+    let paths = std::env::split_paths(text);
+    paths.filter(|path| !path.as_os_str().is_empty()).collect()
+}
+
+fn joined(paths: &[PathBuf]) -> Option<String> {
+    let joined = std::env::join_paths(paths).unwrap_or_default();
+    non_empty(&joined.to_string_lossy())
 }
 
 fn parse_count(text: &str, range: std::ops::RangeInclusive<usize>) -> Result<usize, String> {
@@ -694,6 +770,7 @@ mod tests {
                 "auto|direct|packed|bytes|row" => "row",
                 "machine|tiny|spilling" => "tiny",
                 "on|off" => "off",
+                "off|on" => "on",
                 "CALL:N[+]" => "write:2+",
                 _ => "x",
             };

@@ -312,6 +312,7 @@ const OPTIONS: &[&str] = &[
     "format",
     "records",
     "maximum_depth",
+    "maximum_object_size",
 ];
 
 fn meant(option: &str) -> Option<String> {

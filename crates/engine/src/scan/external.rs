@@ -22,11 +22,13 @@ use datafusion::physical_plan::ExecutionPlan;
 use futures::TryStreamExt;
 use object_store::ObjectMeta;
 
+use super::access::Access;
 use super::hive::{decoded_pairs, folder_value};
 use super::location::is_hidden;
 use super::parquet::Parquet;
 use super::steady_format::Steady;
 use super::table::{FilesTable, decided};
+use super::unbounded::UnboundedTable;
 use crate::error::Error;
 use crate::error::from_datafusion::PATH_UNKNOWN;
 
@@ -50,6 +52,10 @@ impl TableProviderFactory for ExternalTables {
         state: &dyn Session,
         command: &CreateExternalTable,
     ) -> Result<Arc<dyn TableProvider>> {
+        let access = Access::of(state.config())?;
+        for location in &command.locations {
+            access.check_location(location)?;
+        }
         let with_files = with_file_columns(state, command).await?;
         let command = with_files.as_ref().unwrap_or(command);
         let table = create(state, command).await?;
@@ -59,7 +65,11 @@ impl TableProviderFactory for ExternalTables {
                 let schema = with_nullable(&table.schema(), &partitions);
                 Ok(Arc::new(ExternalTable { table, schema }))
             }
-            _ => Ok(table),
+            Some(_) => Ok(table),
+            None => {
+                let locations = &command.locations;
+                Ok(Arc::new(UnboundedTable::new(table, locations, state)?))
+            }
         }
     }
 }

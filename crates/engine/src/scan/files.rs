@@ -19,6 +19,7 @@ use datafusion::execution::session_state::SessionState;
 use object_store::{ObjectMeta, ObjectStoreExt};
 use parking_lot::{Mutex, RwLock};
 
+use super::access::Access;
 use super::call::{FileCall, WantedOfFiles};
 use super::csv::beginnings::csv_table_of;
 use super::csv::reject_tables::rejects_of;
@@ -106,6 +107,11 @@ impl FileTables {
         state: &SessionState,
         rejects: Option<RejectsOf>,
     ) -> Result<Arc<dyn TableProvider>> {
+        let access = Access::of(state.config())?;
+        // Before anything tells whether there is such a file.
+        for path in &call.paths {
+            access.check_location(path)?;
+        }
         if let [path] = call.paths.as_slice()
             && is_pipe(path)
         {
@@ -163,10 +169,10 @@ async fn spooled_table(
 }
 
 async fn find_all(call: &FileCall, state: &SessionState) -> Result<Found> {
-    let runtime = state.runtime_env();
+    let (runtime, access) = (state.runtime_env(), Access::of(state.config())?);
     let mut all: Option<Found> = None;
     for path in &call.paths {
-        let found = find(path, call.kind, runtime).await?;
+        let found = find(path, call.kind, &access, runtime).await?;
         match &mut all {
             None => all = Some(found),
             Some(first) => {

@@ -27,9 +27,10 @@ use futures::future::BoxFuture;
 use object_store::ObjectMeta;
 use object_store::local::LocalFileSystem;
 
+use super::access::Access;
+use super::decoding::Decoding;
 use super::parquet::Bytes;
 use super::steady::{changed, is_same};
-use crate::runtime::accounted::accounted;
 
 /// Bytes of one read. A worker gives way after many of them: one that gives way is seen by no other thread until this one rests.
 const READ_BYTES: u64 = 1 << 20;
@@ -40,6 +41,7 @@ pub(crate) struct LocalReaders {
     datafusion: Arc<dyn ParquetFileReaderFactory>,
     paths: LocalFileSystem,
     pool: Arc<dyn MemoryPool>,
+    access: Arc<Access>,
 }
 
 impl LocalReaders {
@@ -47,10 +49,12 @@ impl LocalReaders {
     pub fn new(
         datafusion: Arc<dyn ParquetFileReaderFactory>,
         pool: Arc<dyn MemoryPool>,
+        access: Arc<Access>,
     ) -> LocalReaders {
         LocalReaders {
             datafusion,
             pool,
+            access,
             paths: LocalFileSystem::new(),
         }
     }
@@ -67,6 +71,8 @@ impl ParquetFileReaderFactory for LocalReaders {
         let location = &file.object_meta.location;
         let counts = ParquetFileMetrics::new(partition_index, location.as_ref(), metrics);
         let path = self.paths.path_to_filesystem(location).ok();
+        // DataFusion's reader says why it is refused.
+        let path = path.filter(|path| self.access.check_path(path, "").is_ok());
         let planned = file.object_meta.clone();
         let datafusion =
             self.datafusion
@@ -74,10 +80,10 @@ impl ParquetFileReaderFactory for LocalReaders {
         Ok(Box::new(LocalReader {
             datafusion,
             path,
+            decoding: Decoding::new(Arc::clone(&self.pool), &planned.location),
             planned,
             file: None,
             counts,
-            pool: Arc::clone(&self.pool),
         }))
     }
 }
@@ -90,7 +96,7 @@ struct LocalReader {
     /// Open.
     file: Option<File>,
     counts: ParquetFileMetrics,
-    pool: Arc<dyn MemoryPool>,
+    decoding: Decoding,
 }
 
 impl LocalReader {
@@ -103,8 +109,14 @@ impl LocalReader {
             true => Err(ParquetError::External(Box::new(changed(
                 &self.planned.location,
             )))),
-            false => Ok(read),
+            false => read.map(|all| self.admitted(ranges, all)).transpose(),
         }
+    }
+
+    fn admitted(&self, ranges: &[Range<u64>], all: Vec<Bytes>) -> ParquetResult<Vec<Bytes>> {
+        let all = ranges.iter().zip(all);
+        all.map(|(range, bytes)| self.decoding.admit(range.start, bytes))
+            .collect()
     }
 
     async fn read_as_is(&mut self, ranges: &[Range<u64>]) -> Option<Vec<Bytes>> {
@@ -130,7 +142,7 @@ impl LocalReader {
                 left -= part;
                 tokio::task::coop::consume_budget().await;
             }
-            all.push(accounted(Bytes::from(read), &self.pool));
+            all.push(Bytes::from(read));
         }
         let bytes: usize = all.iter().map(Bytes::len).sum();
         self.counts.bytes_scanned.add(bytes);
@@ -168,7 +180,12 @@ impl AsyncFileReader for LocalReader {
         &'a mut self,
         options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
-        self.datafusion.get_metadata(options)
+        async move {
+            let footer = self.datafusion.get_metadata(options).await?;
+            self.decoding.know(&footer);
+            Ok(footer)
+        }
+        .boxed()
     }
 }
 
@@ -180,6 +197,7 @@ mod tests {
     use object_store::path::Path;
 
     use super::*;
+    use crate::runtime::options::SessionOptions;
 
     const BYTES: u64 = 2 * READ_BYTES + 77;
 
@@ -197,7 +215,8 @@ mod tests {
         };
         let datafusion = DefaultParquetFileReaderFactory::new(Arc::new(LocalFileSystem::new()));
         let pool = Arc::new(UnboundedMemoryPool::default());
-        LocalReaders::new(Arc::new(datafusion), pool)
+        let access = Access::new(&SessionOptions::default()).unwrap();
+        LocalReaders::new(Arc::new(datafusion), pool, access)
             .create_reader(0, PartitionedFile::from(object), None, metrics)
             .unwrap()
     }

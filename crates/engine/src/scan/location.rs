@@ -17,6 +17,7 @@ use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 use url::Url;
 
+use super::access::Access;
 use super::format::{FileKind, Reading, known_extensions};
 use super::pipe::is_pipe;
 use super::web::as_path;
@@ -56,19 +57,26 @@ pub fn is_location(name: &str) -> bool {
         || Reading::of_name(name).is_some()
 }
 
-fn has_glob(text: &str) -> bool {
+pub(super) fn has_glob(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
-/// The files behind `text`; `kind` narrows a folder to files of that format.
-pub async fn find(text: &str, kind: Option<FileKind>, runtime: &RuntimeEnv) -> Result<Found> {
+/// The files behind `text`, as far as `access` allows them; `kind` narrows a folder to files of that format.
+pub(crate) async fn find(
+    text: &str,
+    kind: Option<FileKind>,
+    access: &Access,
+    runtime: &RuntimeEnv,
+) -> Result<Found> {
+    access.check_location(text)?;
     match text.split_once("://") {
         Some(("file", _)) => {
             let url = parse_url(text)?;
             let path = url
                 .to_file_path()
                 .map_err(|()| not_found(text, "it is not a path on this machine"))?;
-            find_local(text, &path.to_string_lossy(), kind, runtime).await
+            let found = local_paths(text, &path.to_string_lossy(), kind, access)?;
+            find_local(found, runtime).await
         }
         Some(("http" | "https", _)) => find_http(text, text, runtime).await,
         Some(("hf", _)) => find_http(text, &hub_address(text)?, runtime).await,
@@ -80,20 +88,23 @@ pub async fn find(text: &str, kind: Option<FileKind>, runtime: &RuntimeEnv) -> R
                 "addresses that start with {scheme}:// (in '{text}'); known are file, http, https, s3, gs, az, abfss and hf"
             ),
         }),
-        None => find_local(text, text, kind, runtime).await,
+        None => find_local(local_paths(text, text, kind, access)?, runtime).await,
     }
 }
 
-async fn find_local(
+/// Paths on this machine, and the folder if they are all that is in one.
+type LocalPaths = (Vec<PathBuf>, Option<PathBuf>);
+
+fn local_paths(
     text: &str,
     path: &str,
     kind: Option<FileKind>,
-    runtime: &RuntimeEnv,
-) -> Result<Found> {
+    access: &Access,
+) -> Result<LocalPaths> {
     let path = home(path);
     let system = SystemPath::new(&path);
     let (paths, folder) = match std::fs::metadata(system) {
-        Ok(meta) if meta.is_dir() => (walk(system, kind)?, Some(system)),
+        Ok(meta) if meta.is_dir() => (walk(system, kind, access)?, Some(system.to_path_buf())),
         Ok(_) => (vec![system.to_path_buf()], None),
         Err(_) if has_glob(&path) => (expand(text, &path)?, None),
         Err(error) => return Err(not_found(text, &system_reason(&error))),
@@ -108,6 +119,11 @@ async fn find_local(
         };
         return Err(not_found(text, &reason));
     }
+    Ok((paths, folder))
+}
+
+/// The store has a look at each file, and asks what may be opened.
+async fn find_local((paths, folder): LocalPaths, runtime: &RuntimeEnv) -> Result<Found> {
     let store = store_of(&parse_url("file:///")?, runtime)?;
     let metas = futures::stream::iter(paths)
         .map(|path| local_file(path, &store))
@@ -115,7 +131,7 @@ async fn find_local(
         .try_collect::<Vec<File>>();
     let files = metas.await?;
     let folder = folder
-        .map(|path| local_url(path, Url::from_directory_path))
+        .map(|path| local_url(&path, Url::from_directory_path))
         .transpose()?;
     Ok(Found {
         store,
@@ -153,13 +169,14 @@ pub(super) fn home(path: &str) -> String {
 }
 
 /// All data files below a folder, by name, each real folder once; hidden names are others' bookkeeping.
-fn walk(folder: &SystemPath, kind: Option<FileKind>) -> Result<Vec<PathBuf>> {
+fn walk(folder: &SystemPath, kind: Option<FileKind>, access: &Access) -> Result<Vec<PathBuf>> {
     let failed =
         |error: std::io::Error| not_found(&folder.display().to_string(), &system_reason(&error));
     let mut files = Vec::new();
     let mut open = vec![folder.to_path_buf()];
     let mut walked = HashSet::new();
     while let Some(folder) = open.pop() {
+        access.check_path(&folder, &folder.display().to_string())?;
         // A link may lead to a folder that is walked anyway, even to one around it.
         if !walked.insert(std::fs::canonicalize(&folder).map_err(failed)?) {
             continue;

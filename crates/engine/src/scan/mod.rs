@@ -7,7 +7,7 @@
 //! (footer.rs).
 //!
 //! ```text
-//! text -> call (what is asked for) -> location (which files) -> format (how to read) -> files (schema, table) <- views
+//! text -> call (what is asked for) -> access (may it?) -> location (which files) -> format (how to read) -> files (schema, table) <- views
 //! ```
 
 pub(crate) mod wrapped;
@@ -15,6 +15,7 @@ pub mod call;
 pub(crate) mod sql_types;
 pub mod file_options;
 pub mod format;
+pub(crate) mod access;
 pub mod location;
 mod web;
 pub mod stores;
@@ -25,6 +26,10 @@ pub mod widen;
 pub mod names;
 mod parquet_intervals;
 pub mod footer;
+mod page_headers;
+mod levels;
+mod delta_counts;
+mod decoding;
 pub(crate) mod time_units;
 pub mod parquet;
 pub mod json;
@@ -34,6 +39,7 @@ mod steady_format;
 mod table;
 pub(crate) mod pipe;
 pub mod plain_types;
+mod unbounded;
 pub(crate) mod external;
 pub mod files;
 pub mod views;

@@ -49,6 +49,7 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
+use super::decoding::{Decoding, long_values};
 use super::footer::{
     TextColumns, has_bounds, has_unsound_bounds, interval_without_months, is_string, sound,
     strings_of, without_page_indexes,
@@ -61,7 +62,6 @@ use super::time_units::schema_in_file_units;
 use super::widen::common_schema;
 use crate::error::Error;
 pub(crate) use crate::runtime::accounted::Bytes;
-use crate::runtime::accounted::accounted;
 use crate::runtime::warnings::Warnings;
 use crate::scan::wrapped::as_wrapped;
 
@@ -150,6 +150,13 @@ impl Parquet {
     ) -> Result<Schema> {
         let footer = self.footer(state, store, object).await?;
         if let Some(message) = interval_without_months(footer.file_metadata()) {
+            return Err(DataFusionError::from(Error::Format {
+                path: format!("/{}", object.location),
+                line: None,
+                message,
+            }));
+        }
+        if let Some(message) = long_values(&footer, &state.runtime_env().memory_pool) {
             return Err(DataFusionError::from(Error::Format {
                 path: format!("/{}", object.location),
                 line: None,
@@ -457,10 +464,10 @@ impl ParquetFileReaderFactory for SoundReaders {
             datafusion.create_reader(partition_index, file, metadata_size_hint, metrics)?;
         Ok(Box::new(SoundReader {
             datafusion,
+            decoding: Decoding::new(Arc::clone(&self.pool), &object.location),
             object,
             footers: Arc::clone(&self.footers),
             strings: Arc::clone(&self.strings),
-            pool: Arc::clone(&self.pool),
         }))
     }
 }
@@ -470,14 +477,15 @@ struct SoundReader {
     object: ObjectMeta,
     footers: Arc<FileMetadataCache>,
     strings: Arc<TextColumns>,
-    pool: Arc<dyn MemoryPool>,
+    decoding: Decoding,
 }
 
 impl AsyncFileReader for SoundReader {
     fn get_bytes(&mut self, range: Range<u64>) -> BoxFuture<'_, ParquetResult<Bytes>> {
         async move {
+            let start = range.start;
             let bytes = self.datafusion.get_bytes(range).await?;
-            Ok(accounted(bytes, &self.pool))
+            self.decoding.admit(start, bytes)
         }
         .boxed()
     }
@@ -487,11 +495,11 @@ impl AsyncFileReader for SoundReader {
         ranges: Vec<Range<u64>>,
     ) -> BoxFuture<'_, ParquetResult<Vec<Bytes>>> {
         async move {
+            let starts: Vec<u64> = ranges.iter().map(|range| range.start).collect();
             let all = self.datafusion.get_byte_ranges(ranges).await?;
-            Ok(all
-                .into_iter()
-                .map(|bytes| accounted(bytes, &self.pool))
-                .collect())
+            let all = starts.into_iter().zip(all);
+            all.map(|(start, bytes)| self.decoding.admit(start, bytes))
+                .collect()
         }
         .boxed()
     }
@@ -502,11 +510,15 @@ impl AsyncFileReader for SoundReader {
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
         async move {
             let key = sound_key(&self.object, &self.strings);
-            if let Some(footer) = known_footer(&*self.footers, &key, &self.object) {
-                return Ok(footer);
-            }
-            let footer = self.datafusion.get_metadata(options).await?;
-            corrected(&footer, &*self.footers, key, &self.object, &self.strings)
+            let footer = match known_footer(&*self.footers, &key, &self.object) {
+                Some(footer) => footer,
+                None => {
+                    let footer = self.datafusion.get_metadata(options).await?;
+                    corrected(&footer, &*self.footers, key, &self.object, &self.strings)?
+                }
+            };
+            self.decoding.know(&footer);
+            Ok(footer)
         }
         .boxed()
     }

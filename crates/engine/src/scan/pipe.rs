@@ -22,6 +22,7 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::parsers::CompressionTypeVariant;
 use datafusion::common::{DataFusionError, Result as DataFusionResult};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::execution::context::SessionConfig;
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
@@ -32,6 +33,7 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use parking_lot::Mutex;
 
+use super::access::{Access, OwnPath};
 use super::call::{FileCall, WantedOfFiles};
 use super::csv::beginnings::BEGINNING_BYTES;
 use super::csv::blocks::Blocks;
@@ -292,8 +294,7 @@ async fn opened_as(
     state: &SessionState,
 ) -> Result<OpenPipe> {
     if !matches!(kind, FileKind::Csv | FileKind::Tsv) {
-        let options = state.config_options().extensions.get::<SessionOptions>();
-        let spooled = Spooled::new(path, options).await?;
+        let spooled = Spooled::new(path, state.config()).await?;
         return Ok(OpenPipe::Spooled(Arc::new(spooled)));
     }
     let compression = call.text.compression;
@@ -335,16 +336,20 @@ fn csv_table_over(
 /// What came through a pipe, as a file.
 #[derive(Debug)]
 pub(crate) struct Spooled {
-    file: File,
+    /// Where it can be opened; forgotten before the file is closed.
+    own: OwnPath,
+    /// Open, which keeps it.
+    _file: File,
     is_read: Mutex<bool>,
 }
 
 impl Spooled {
     /// Reads a pipe to its end.
-    pub(crate) async fn new(path: &str, options: Option<&SessionOptions>) -> Result<Spooled> {
-        let folder = options.and_then(|options| options.temp_directory.first().cloned());
+    pub(crate) async fn new(path: &str, config: &SessionConfig) -> Result<Spooled> {
+        let (options, access) = (SessionOptions::of(config.options()), Access::of(config)?);
+        let folder = options.temp_directory.first().cloned();
         let folder = folder.unwrap_or_else(std::env::temp_dir);
-        let bytes_max = options.and_then(|options| options.max_temp_directory_size);
+        let bytes_max = options.max_temp_directory_size;
         let pipe = opened(path).await?;
         let name = path.to_string();
         let spooled = tokio::task::spawn_blocking(move || {
@@ -359,15 +364,17 @@ impl Spooled {
             }
         });
         let file = spooled.await.map_err(|_| Error::Cancelled)?;
+        let file = file.map_err(|error| failed(&name, &error))?;
         Ok(Spooled {
-            file: file.map_err(|error| failed(&name, &error))?,
+            own: access.allow_own(format!("/dev/fd/{}", file.as_raw_fd()).into()),
+            _file: file,
             is_read: Mutex::new(false),
         })
     }
 
     /// Where it can be opened while this lives.
     pub(crate) fn path(&self) -> String {
-        format!("/dev/fd/{}", self.file.as_raw_fd())
+        self.own.path().display().to_string()
     }
 
     pub(crate) fn is_whole(&self) -> bool {

@@ -6,7 +6,7 @@
 //! text.
 //! Not here: which files an address stands for (location.rs).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use datafusion::common::{DataFusionError, Result};
@@ -15,10 +15,10 @@ use object_store::ObjectStore;
 use object_store::aws::AmazonS3Builder;
 use object_store::azure::MicrosoftAzureBuilder;
 use object_store::gcp::GoogleCloudStorageBuilder;
-use object_store::local::LocalFileSystem;
 use parking_lot::RwLock;
 use url::Url;
 
+use super::access::{Access, AllowedFiles};
 use super::web::Web;
 use crate::error::Error;
 use crate::runtime::options::SessionOptions;
@@ -30,6 +30,7 @@ pub(crate) struct Stores {
     local: Arc<dyn ObjectStore>,
     remote: RwLock<Remote>,
     temp: Arc<TempFolders>,
+    access: Arc<Access>,
 }
 
 #[derive(Debug, Default)]
@@ -37,16 +38,23 @@ struct Remote {
     region: Option<String>,
     endpoint: Option<String>,
     open: HashMap<String, Arc<dyn ObjectStore>>,
+    /// Those of them that the program around the session has put there.
+    registered: HashSet<String>,
     /// Those of them that are web servers.
     web: HashMap<String, Arc<Web>>,
 }
 
 impl Stores {
     /// Files that are fetched as a whole lie in `temp`.
-    pub(crate) fn new(options: &SessionOptions, temp: Arc<TempFolders>) -> Stores {
+    pub(crate) fn new(
+        options: &SessionOptions,
+        temp: Arc<TempFolders>,
+        access: Arc<Access>,
+    ) -> Stores {
         let stores = Stores {
             temp,
-            local: Arc::new(LocalFileSystem::new()),
+            local: Arc::new(AllowedFiles::new(Arc::clone(&access))),
+            access,
             remote: RwLock::default(),
         };
         stores.apply(options);
@@ -61,6 +69,11 @@ impl Stores {
             remote.endpoint = options.s3_endpoint.clone();
             remote.open.retain(|key, _| !key.starts_with("s3://"));
         }
+    }
+
+    /// What files of this machine may be opened.
+    pub(crate) fn access(&self) -> &Arc<Access> {
+        &self.access
     }
 
     /// True if paths of `file://` are those of this machine: no other store was registered for them.
@@ -165,7 +178,9 @@ impl ObjectStoreRegistry for Stores {
         url: &Url,
         store: Arc<dyn ObjectStore>,
     ) -> Option<Arc<dyn ObjectStore>> {
-        self.remote.write().open.insert(key_of(url), store)
+        let mut remote = self.remote.write();
+        remote.registered.insert(key_of(url));
+        remote.open.insert(key_of(url), store)
     }
 
     fn deregister_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
@@ -174,15 +189,16 @@ impl ObjectStoreRegistry for Stores {
             path: key.clone(),
             message: "it is not open".to_string(),
         };
-        self.remote
-            .write()
-            .open
-            .remove(&key)
-            .ok_or_else(|| unknown().into())
+        let mut remote = self.remote.write();
+        remote.registered.remove(&key);
+        remote.open.remove(&key).ok_or_else(|| unknown().into())
     }
 
     fn get_store(&self, url: &Url) -> Result<Arc<dyn ObjectStore>> {
         let key = key_of(url);
+        if url.scheme() != "file" && !self.remote.read().registered.contains(&key) {
+            self.access.check_network(url.as_str())?;
+        }
         if matches!(url.scheme(), "http" | "https") {
             return self.web(url, key);
         }

@@ -1,6 +1,7 @@
 //! Text files: what is said of the beginnings from which their columns are found, and how much is read at once.
 //!
-//! In: the number of columns. Out: how much of a file is at hand, how many rows are looked at, how many rows a batch has.
+//! In: the number of columns. Out: how much of a file is at hand, how many rows are looked at, how many rows a batch has, how
+//! long a record may be.
 //! Invariant: none.
 //! Not here: CSV (csv/), JSON (json.rs).
 
@@ -14,6 +15,12 @@ pub(crate) enum Extent {
     /// The file goes on.
     Part,
 }
+
+/// Bytes of a record, unless the call says otherwise: a file that is small because it is compressed may have one of gigabytes.
+pub(crate) const RECORD_BYTES_MAX: usize = 64 << 20;
+
+/// Text of which a batch is made: of records of a megabyte, 8,192 rows would be eight gigabytes.
+pub(crate) const BATCH_TEXT_BYTES: usize = 16 << 20;
 
 /// Values of a batch: of ten thousand columns, 8,192 rows would take 2.6 GB before the first of them is full.
 const BATCH_VALUES_MAX: usize = 2 << 20;

@@ -6,6 +6,7 @@
 //! Not here: parsing (statement.rs), values of parameters (params.rs), files (scan/), the operator (optimizer/, exec/).
 
 mod definitions;
+mod options;
 mod prepared;
 mod inlined;
 mod row_changes;
@@ -20,7 +21,6 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::array::AsArray;
-use datafusion::arrow::array::timezone::Tz;
 use datafusion::arrow::datatypes::{Schema, UInt64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::default_table_source::source_as_provider;
@@ -31,13 +31,13 @@ use datafusion::execution::TaskContext;
 use datafusion::execution::context::SessionContext;
 use datafusion::execution::runtime_env::{RuntimeEnv, RuntimeEnvBuilder};
 use datafusion::execution::session_state::{SessionState, SessionStateBuilder};
-use datafusion::logical_expr::{DdlStatement, LogicalPlan, Statement as PlanStatement, Volatility};
+use datafusion::logical_expr::{DdlStatement, LogicalPlan, Volatility};
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{Query as SqlQuery, Statement as SqlStatement};
 use futures::TryStreamExt;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use tokio::runtime::Handle;
 
 use crate::error::{Error, Result};
@@ -51,6 +51,7 @@ use crate::runtime::options::SessionOptions;
 use crate::runtime::temp::TempFolders;
 use crate::runtime::trace::{Trace, thread_cpu};
 use crate::runtime::warnings::Warnings;
+use crate::scan::access::Access;
 use crate::scan::checked_table::{self, CheckedTable, Rules};
 use crate::scan::external;
 use crate::scan::files::FileTables;
@@ -79,6 +80,7 @@ use crate::sql::params::Params;
 use crate::sql::statement::{self, DataFusionRequest, Request, Statement};
 use crate::sql::{changes, reads};
 use information_schema::InformationSchema;
+use options::{name_option, option_of};
 
 /// DataFusion's default catalog and schema, in which tables are registered.
 const CATALOG: &str = "datafusion";
@@ -103,6 +105,8 @@ struct SharedSession {
     definitions: Definitions,
     sequences: Arc<Sequences>,
     warnings: Arc<Warnings>,
+    /// Held while options change: a change is made of the options that the last one left.
+    changing: Mutex<()>,
 }
 
 impl fmt::Debug for Session {
@@ -118,7 +122,9 @@ impl Session {
     pub fn new(options: SessionOptions) -> Result<Session> {
         options.check()?;
         let temp = TempFolders::new(&options)?;
-        let stores = Arc::new(Stores::new(&options, Arc::clone(&temp)));
+        let access = Access::new(&options)?;
+        let stores = Stores::new(&options, Arc::clone(&temp), Arc::clone(&access));
+        let stores = Arc::new(stores);
         let pool = Arc::new(SessionPool::new(options.memory_limit_bytes()));
         let runtime = Arc::new(runtime_env(&stores, &pool, &temp)?);
         let scans = passes::Scans {
@@ -132,6 +138,7 @@ impl Session {
                 datafusion_options::session_config(&options)?
                     .with_extension(Arc::clone(&pool))
                     .with_extension(Arc::clone(&temp))
+                    .with_extension(access)
                     .with_extension(Arc::clone(&warnings)),
             )
             .with_runtime_env(Arc::clone(&runtime))
@@ -166,6 +173,7 @@ impl Session {
             definitions: Definitions::default(),
             sequences,
             warnings,
+            changing: Mutex::default(),
         };
         Ok(Session {
             shared: Arc::new(shared),
@@ -295,10 +303,12 @@ impl Session {
     async fn plan(&self, text: &str, params: Params) -> Result<Query> {
         match statement::parse(text)? {
             Request::SetOption { name, value } => {
-                self.change_options(|options| options.set(&name, &value))
+                self.change_options(&name, |options| options.set(&name, &value))
             }
             Request::Nothing => Ok(self.nothing()),
-            Request::ResetOption { name } => self.change_options(|options| options.reset(&name)),
+            Request::ResetOption { name } => {
+                self.change_options(&name, |options| options.reset(&name))
+            }
             Request::SetVariable { name, value } => {
                 let value = match value {
                     Some(request) => {
@@ -363,7 +373,7 @@ impl Session {
             with_own_tables(Arc::default(), made).await?;
             return Ok(self.nothing());
         }
-        let option = option_of(&plan)?;
+        let option = option_of(&plan, &self.options())?;
         if let Some(matching) = changes::matching(&plan)?
             && counted(&state, &matching).await? == 0
         {
@@ -540,37 +550,6 @@ impl Session {
     fn workers(&self) -> Arc<Workers> {
         Arc::clone(&self.shared.workers.read())
     }
-
-    /// Changes options and everything that follows from them.
-    fn change_options(
-        &self,
-        change: impl FnOnce(&mut SessionOptions) -> Result<()>,
-    ) -> Result<Query> {
-        let before = self.options();
-        let mut options = before.clone();
-        change(&mut options)?;
-        options.check()?;
-        if (&options.temp_directory, options.max_temp_directory_size)
-            != (&before.temp_directory, before.max_temp_directory_size)
-        {
-            self.shared.temp.apply(&options)?;
-        }
-        if options.threads_effective() != before.threads_effective() {
-            let workers = Arc::new(Workers::new(options.threads_effective())?);
-            *self.shared.workers.write() = workers;
-        }
-        self.shared.pool.set_limit(options.memory_limit_bytes());
-        self.shared.stores.apply(&options);
-        let state = self.context().state_ref();
-        let mut state = state.write();
-        datafusion_options::apply(&options, state.config_mut());
-        if (options.memory_limit, options.threads) != (before.memory_limit, before.threads) {
-            datafusion_options::apply_memory(&options, state.config_mut());
-        }
-        state.config_mut().options_mut().extensions.insert(options);
-        drop(state);
-        Ok(self.nothing())
-    }
 }
 
 /// What the expansion of a statement asks while it is planned.
@@ -708,40 +687,4 @@ fn runtime_env(
         .with_disk_manager_builder(temp.disk_manager())
         .with_object_store_registry(Arc::clone(stores) as _);
     Ok(datafusion_options::apply_runtime(builder)?.build()?)
-}
-
-/// The option that the statement sets or resets; an error where a session of ours does not take it.
-fn option_of(plan: &LogicalPlan) -> Result<Option<String>> {
-    let (name, value) = match plan {
-        LogicalPlan::Statement(PlanStatement::SetVariable(set)) => {
-            (&set.variable, Some(set.value.as_str()))
-        }
-        LogicalPlan::Statement(PlanStatement::ResetVariable(reset)) => (&reset.variable, None),
-        _ => return Ok(None),
-    };
-    if let Some(zone) = value.filter(|_| datafusion_options::is_time_zone(name))
-        && zone.parse::<Tz>().is_err()
-    {
-        return Err(Error::Invalid {
-            name: name.clone(),
-            message: format!("there is no time zone '{zone}'"),
-        });
-    }
-    match datafusion_options::refused(name, value) {
-        Some((datafusion, why)) => Err(Error::Invalid {
-            name: datafusion.to_string(),
-            message: why.to_string(),
-        }),
-        None => Ok(Some(name.clone())),
-    }
-}
-
-/// DataFusion does not say which of its options has a wrong value.
-fn name_option(error: Error, option: Option<String>) -> Error {
-    match (error, option) {
-        (Error::Invalid { message, .. } | Error::Execution(message), Some(name)) => {
-            Error::Invalid { name, message }
-        }
-        (error, _) => error,
-    }
 }

@@ -25,6 +25,8 @@ mod hive;
 mod passes;
 mod snapshots;
 mod stores;
+mod access;
+mod bombs;
 mod writes;
 mod arrow_columns;
 mod long_statements;

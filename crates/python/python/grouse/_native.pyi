@@ -500,14 +500,15 @@ def connect(
     memory_limit: _Size | None = None,
     temp_directory: str | os.PathLike[str] | None = None,
     progress: bool | Callable[[Progress], object] | None = None,
-    **options: str | int | bool | os.PathLike[str] | None,
+    **options: str | int | bool | os.PathLike[str] | list[str | os.PathLike[str]] | None,
 ) -> Connection:
     """Makes a connection.
 
     threads: 0 or None = as many as the machine offers. memory_limit: bytes, or "4GB", "512MiB", "80%", "unlimited".
     temp_directory: folder for the files of queries that need more memory, or several with ':' between them; the process may then
     have as many files open as the system's hard limit says. progress: True for a line on stderr, or a callable.
-    options: any other option of the engine by its name in SQL SET. Raises grouse.InvalidError.
+    safe: True = statements reach no file, no address and no variable of the caller, and change no option;
+    allowed_directories opens folders. options: any other option of the engine by its name in SQL SET. Raises grouse.InvalidError.
     """
 
 def default_connection() -> Connection:

@@ -214,6 +214,7 @@ impl MorselsRule {
             let readers = Arc::new(LocalReaders::new(
                 Arc::clone(readers),
                 Arc::clone(&self.pool) as _,
+                Arc::clone(self.stores.access()),
             ));
             source = source.with_parquet_file_reader_factory(readers);
         }

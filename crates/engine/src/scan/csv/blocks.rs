@@ -19,9 +19,6 @@ const BLOCK_BYTES: usize = 1 << 20;
 /// What some programs write before the first byte of a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// Records of more bytes are none: a quote was not closed, or the file is no CSV.
-pub(crate) const RECORD_BYTES_MAX: usize = 256 << 20;
-
 /// Whole records.
 #[derive(Debug)]
 pub(crate) struct Block {

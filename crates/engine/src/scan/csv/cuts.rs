@@ -306,7 +306,7 @@ mod tests {
     use object_store::ObjectMeta;
 
     use super::*;
-    use crate::scan::csv::blocks::RECORD_BYTES_MAX;
+    use crate::scan::text::RECORD_BYTES_MAX;
 
     /// Numbers that are the same in every run.
     struct Numbers(u64);

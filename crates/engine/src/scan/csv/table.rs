@@ -15,7 +15,7 @@ use datafusion::datasource::listing::ListingTableUrl;
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
-use super::blocks::{RECORD_BYTES_MAX, before_records, not_utf8};
+use super::blocks::{before_records, not_utf8};
 use super::decode::{FieldLayout, ReadingRules};
 use super::dialect::{Dialect, Header, guessed, most_fields, sniffed};
 use super::input::decoded;
@@ -24,7 +24,7 @@ use super::plain_names::plain_name;
 use crate::error::{Error, Result};
 use crate::scan::format::{FileKind, TextOptions};
 use crate::scan::location::File;
-use crate::scan::text::{Extent, SAMPLE_ROWS};
+use crate::scan::text::{Extent, RECORD_BYTES_MAX, SAMPLE_ROWS};
 use grouse_text::csv::columns::Forms;
 use grouse_text::csv::grammar::Place;
 use grouse_text::csv::guess::Guess;

@@ -124,7 +124,12 @@ impl Json {
                 (None, _) => Layout::Values,
             };
             let bytes = bytes.boxed();
-            let mut text = RecordsText::new(bytes, layout, FilePart::Whole);
+            let mut text = RecordsText::new(
+                bytes,
+                layout,
+                FilePart::Whole,
+                self.options.record_bytes_max(),
+            );
             let seen = look(&mut text, &mut shape, sample)
                 .await
                 .map_err(|error| named(Error::from(error), &format!("/{}", object.location)))?;
@@ -279,6 +284,7 @@ impl FileFormat for Json {
             root: found.as_ref().map_or(Root::Object, |found| found.root),
             strictness,
             compression: self.compression,
+            record_bytes_max: self.options.record_bytes_max(),
         };
         Arc::new(JsonSource::new(reading, schema))
     }

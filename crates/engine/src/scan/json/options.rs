@@ -8,6 +8,7 @@ use datafusion::arrow::datatypes::DataType;
 use datafusion::sql::sqlparser::ast::Expr;
 
 use crate::scan::file_options::{flag, text_of, typed_names};
+use crate::scan::text::RECORD_BYTES_MAX;
 use grouse_text::json::splitter::Layout;
 
 /// The options.
@@ -25,9 +26,15 @@ pub struct JsonOptions {
     pub(super) depth_max: Option<usize>,
     /// Records that are no JSON are left out, values that do not fit are NULL.
     pub(super) ignores_errors: bool,
+    /// Bytes that a record may have.
+    pub(super) record_bytes_max: Option<usize>,
 }
 
 impl JsonOptions {
+    pub(super) fn record_bytes_max(&self) -> usize {
+        self.record_bytes_max.unwrap_or(RECORD_BYTES_MAX)
+    }
+
     /// Takes an option; `Ok(false)` = it is none of JSON, `Err` = what it must be.
     pub(crate) fn set(&mut self, option: &str, value: &Expr) -> Result<bool, String> {
         match option {
@@ -48,6 +55,11 @@ impl JsonOptions {
                     "-1" => None,
                     depth => Some(depth.parse().map_err(|_| "a depth from 0 on, or -1")?),
                 };
+            }
+            "maximum_object_size" => {
+                let bytes = text_of(value)?.parse();
+                let bytes = bytes.ok().filter(|bytes| *bytes > 0);
+                self.record_bytes_max = Some(bytes.ok_or("a number of bytes from 1 on")?);
             }
             "format" => {
                 self.layout = match text_of(value)?.to_ascii_lowercase().as_str() {

@@ -17,6 +17,7 @@ use memchr::{memchr, memchr_iter};
 use crate::error::Error;
 use crate::error::from_datafusion::PATH_UNKNOWN;
 use crate::runtime::accounted::Bytes;
+use crate::scan::text::BATCH_TEXT_BYTES;
 use grouse_text::json::columns::{Object, Strictness};
 use grouse_text::json::cursor::{Bad, Cursor};
 use grouse_text::json::shape::{DEPTH_MAX, Shape};
@@ -50,6 +51,7 @@ pub(super) struct RecordsText {
     splitter: Splitter,
     layout: Layout,
     part: FilePart,
+    record_bytes_max: usize,
     /// Behind the last whole record.
     carry: Vec<u8>,
     /// Whole records, and where the next one begins.
@@ -76,12 +78,14 @@ impl RecordsText {
         chunks: BoxStream<'static, Result<Bytes>>,
         layout: Layout,
         part: FilePart,
+        record_bytes_max: usize,
     ) -> RecordsText {
         RecordsText {
             chunks,
             splitter: Splitter::new(layout),
             layout,
             part,
+            record_bytes_max,
             carry: Vec::new(),
             text: String::new(),
             at: 0,
@@ -121,8 +125,20 @@ impl RecordsText {
                 self.replace(whole)?;
                 return Ok(true);
             }
+            if self.carry.len() > self.record_bytes_max {
+                return Err(self.too_long());
+            }
         }
         Ok(false)
+    }
+
+    fn too_long(&self) -> DataFusionError {
+        let line = self.lines + newlines(self.text.as_bytes()) + 1;
+        let message = format!(
+            "a record has more than {} bytes: a quote or bracket may not be closed; maximum_object_size => … allows longer ones",
+            self.record_bytes_max
+        );
+        self.bad_line(line, &message)
     }
 
     /// The next text.
@@ -333,6 +349,8 @@ pub(super) struct Records {
     pub(super) batch_rows: usize,
     pub(super) schema: SchemaRef,
     walk: RecordWalk,
+    /// Of the text that the next batch is made of.
+    bytes: usize,
 }
 
 impl Records {
@@ -350,6 +368,7 @@ impl Records {
             batch_rows: crate::runtime::options::BATCH_SIZE_DEFAULT_ROWS,
             schema: Arc::new(Schema::empty()),
             walk: RecordWalk::default(),
+            bytes: 0,
         }
     }
 
@@ -358,7 +377,7 @@ impl Records {
         loop {
             let is_behind_end = self.take()?;
             let rows = self.columns.rows();
-            if rows >= self.batch_rows {
+            if rows >= self.batch_rows || rows > 0 && self.bytes >= BATCH_TEXT_BYTES {
                 return self.batch().map(Some);
             }
             if is_behind_end || !self.text.fill().await? {
@@ -372,10 +391,12 @@ impl Records {
                     _ => self.batch().map(Some),
                 };
             }
+            self.bytes += self.text.text.len();
         }
     }
 
     fn batch(&mut self) -> Result<RecordBatch> {
+        self.bytes = 0;
         let options = RecordBatchOptions::new().with_row_count(Some(self.columns.rows()));
         let (_, arrays) = self.columns.finish().map_err(|error| {
             let message = match error {

@@ -39,6 +39,7 @@ pub(super) struct JsonReading {
     pub(super) root: Root,
     pub(super) strictness: Strictness,
     pub(super) compression: FileCompressionType,
+    pub(super) record_bytes_max: usize,
 }
 
 #[derive(Clone)]
@@ -153,13 +154,14 @@ impl FileOpener for JsonOpener {
                 root,
                 strictness,
                 compression,
+                record_bytes_max,
             } = source.reading;
             let meta = &file.object_meta;
             let bytes = chunks(&store, meta, first_byte(part), compression).await?;
             let wanted = &source.projection.file_indices;
             let columns = Object::new(&fields, wanted, strictness);
             let mut records = Records::new(
-                RecordsText::new(bytes, layout, part),
+                RecordsText::new(bytes, layout, part, record_bytes_max),
                 columns,
                 root,
                 strictness,

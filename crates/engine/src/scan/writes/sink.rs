@@ -38,6 +38,7 @@ use super::target::{WriteTarget, is_one_file, name_of};
 use super::text::TextSink;
 use super::upload::Uploads;
 use crate::error::Error;
+use crate::scan::access::Access;
 use crate::scan::external::with_nullable;
 use crate::scan::time_units::{batch_in_file_units, schema_in_file_units};
 
@@ -204,11 +205,9 @@ async fn open_stage(
     // A pipe waits for its reader.
     let opening = tokio::task::spawn_blocking(move || {
         let target = WriteTarget::of(&config, &context)?;
-        let stage = Arc::new(StagedFiles::open(
-            name_of(&config),
-            target,
-            writes.existing,
-        )?);
+        let access = Access::of(context.session_config())?;
+        let name = name_of(&config);
+        let stage = Arc::new(StagedFiles::open(name, target, writes.existing, access)?);
         writes.watch(&stage);
         Ok::<_, Error>(stage)
     });

@@ -21,6 +21,7 @@ use super::request::Existing;
 use super::target::{WriteTarget, io_error};
 use crate::error::from_datafusion::object_store as store_error;
 use crate::error::{Error, Result};
+use crate::scan::access::Access;
 
 /// Files under way.
 #[derive(Debug)]
@@ -28,6 +29,7 @@ pub(crate) struct StagedFiles {
     /// The target as a user would write it.
     name: String,
     existing: Existing,
+    access: Arc<Access>,
     /// `None`: it is over.
     place: Mutex<Option<StagePlace>>,
     failure: Mutex<Option<Error>>,
@@ -83,6 +85,7 @@ impl StagedFiles {
         name: String,
         target: WriteTarget,
         existing: Existing,
+        access: Arc<Access>,
     ) -> Result<StagedFiles> {
         let failed = |error: io::Error| io_error(&name, &error);
         let place = match target {
@@ -116,6 +119,7 @@ impl StagedFiles {
         Ok(StagedFiles {
             name,
             existing,
+            access,
             place: Mutex::new(Some(place)),
             failure: Mutex::new(None),
         })
@@ -131,7 +135,12 @@ impl StagedFiles {
     pub(super) fn add(&self, name: String) -> Result<Path> {
         let mut place = self.place.lock();
         let names = match place.as_mut() {
-            Some(StagePlace::Folder(folder)) => &mut folder.names,
+            Some(StagePlace::Folder(folder)) => {
+                // The name may have `..`, the folder links.
+                let path = folder.target.join(&name);
+                self.access.check_path(&path, &path.display().to_string())?;
+                &mut folder.names
+            }
             Some(StagePlace::Objects(objects)) => &mut objects.names,
             Some(StagePlace::File(_) | StagePlace::Stream(_)) => return Ok(Path::from("0")),
             None => return Err(Error::Cancelled),

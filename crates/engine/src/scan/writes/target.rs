@@ -18,6 +18,7 @@ use object_store::path::Path;
 use url::Url;
 
 use crate::error::{Error, Result};
+use crate::scan::access::Access;
 use crate::scan::location::home;
 
 /// The message of an error about a pipe that nobody reads any more.
@@ -43,7 +44,9 @@ impl WriteTarget {
     pub(super) fn of(config: &FileSinkConfig, context: &TaskContext) -> Result<WriteTarget> {
         let name = name_of(config);
         let is_file = is_one_file(config);
+        let access = Access::of(context.session_config())?;
         let Some(path) = local_path(&name)? else {
+            access.check_network(&name)?;
             let store = context
                 .runtime_env()
                 .object_store(&config.object_store_url)?;
@@ -53,6 +56,7 @@ impl WriteTarget {
                 false => WriteTarget::Objects(store, prefix),
             });
         };
+        access.check_path(&path, &name)?;
         let failed = |error: io::Error| io_error(&name, &error);
         if let Some(file) = open_in_place(&path).map_err(failed)? {
             return Ok(WriteTarget::Stream(file));

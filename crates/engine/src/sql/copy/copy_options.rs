@@ -323,7 +323,13 @@ impl CopyOptions {
                 }
                 self.pattern = Some(pattern);
             }
-            "file_extension" => self.extension = Some(self.text(name, value, place)?),
+            "file_extension" => {
+                let extension = self.text(name, value, place)?;
+                if extension.contains('/') {
+                    return Err(at(place, "file_extension is an ending without /"));
+                }
+                self.extension = Some(extension);
+            }
             "per_thread_output" => {
                 if self.flag(name, value, place)? {
                     self.files = Some("folder");

@@ -11,7 +11,7 @@ use datafusion::arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::file::properties::WriterProperties;
 use futures::TryStreamExt;
-use grouse::{Error, Session, SessionOptions};
+use grouse::{Audience, Error, Session, SessionOptions};
 use tempfile::TempDir;
 
 /// A session with two threads and little memory.
@@ -24,6 +24,7 @@ pub fn session_of_threads(threads: usize) -> Session {
     Session::new(SessionOptions {
         threads,
         memory_limit: Some(1 << 30),
+        settable: Audience::Test,
         ..Default::default()
     })
     .unwrap()
