@@ -169,7 +169,7 @@ impl Json {
                 vec![(VALUE_COLUMN.to_string(), JsonType::Json)],
             ),
         };
-        let layout = match seen.needs_values || !has_fields {
+        let layout = match seen.needs_values || seen.rows == 0 || !has_fields {
             true => Layout::Values,
             false => Layout::Lines,
         };
