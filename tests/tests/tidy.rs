@@ -61,11 +61,12 @@ const REGISTRY_HOSTS: [(&str, &str); 5] = [
 ];
 
 /// Files of the house itself that have to be there.
-const REQUIRED: [&str; 8] = [
+const REQUIRED: [&str; 9] = [
     "README.md",
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "SECURITY.md",
     "LICENSE",
     "Makefile",
     "rust-toolchain.toml",
