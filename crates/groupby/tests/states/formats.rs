@@ -86,7 +86,9 @@ fn arguments(aggregate: &Arc<dyn Aggregate>) -> Vec<ArrayRef> {
         ("max_by", _) => vec![texts, longs],
         ("uniq", _) | (_, DataType::Utf8View) => vec![texts],
         (_, DataType::Int64) => vec![longs],
-        ("min" | "var" | "median", _) => vec![Arc::new(Float64Array::from(vec![0.5, -1.0, 2.0, 7.5]))],
+        ("min" | "var" | "median", _) => {
+            vec![Arc::new(Float64Array::from(vec![0.5, -1.0, 2.0, 7.5]))]
+        }
         (_, other) => vec![cast(&longs, &other).unwrap()],
     }
 }
