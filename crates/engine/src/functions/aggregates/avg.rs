@@ -6,7 +6,7 @@
 //! type, halves away from zero. That holds however the rows come: plain, grouped, distinct or over a window. Equal values average
 //! to themselves. Averages of dates and times are composed while the query is planned (optimizer/fixes/grouping/composed.rs), but
 //! for those over windows.
-//! Not here: floats.
+//! Not here: floats, whose means of one group or frame are those of their order (totals_in_order.rs).
 
 use std::sync::Arc;
 
@@ -23,9 +23,11 @@ use grouse_groupby::keys::decoded;
 use grouse_groupby::states::{self, Aggregate};
 
 use crate::functions::aggregates::ordered_set::temporal_median;
+use crate::functions::aggregates::sum::is_of_doubles;
 use crate::functions::aggregates::temporal_states::{self, INTERVAL};
 use crate::functions::aggregates::to_datafusion::{StatesOf, state_fields};
 use crate::functions::aggregates::total_states::{Outcome, accumulator};
+use crate::functions::aggregates::totals_in_order::running_mean;
 use crate::functions::taken_by;
 
 /// The exact `avg`.
@@ -108,6 +110,7 @@ impl AggregateUDFImpl for Avg {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         match own_accumulator(&args) {
             Some(own) => Ok(own),
+            None if is_of_doubles(&args) => Ok(running_mean()),
             None => avg_udaf().accumulator(args),
         }
     }

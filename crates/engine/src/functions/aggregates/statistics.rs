@@ -81,6 +81,12 @@ pub(in crate::functions) fn functions() -> Vec<AggregateUDF> {
     all.map(function).into()
 }
 
+/// True of `product`.
+pub(crate) fn is_product(function: &AggregateUDF) -> bool {
+    let known = function.inner().downcast_ref::<Statistics>();
+    known.is_some_and(|known| known.statistic == Statistic::Product)
+}
+
 /// `percentile_disc` over a window.
 pub(in crate::functions) fn quantile() -> AggregateUDF {
     AggregateUDF::from(Statistics {

@@ -2,8 +2,8 @@
 //!
 //! In: DataFusion's own signature, types, names and statistics. Out: accumulators that keep every carry, and an
 //! [`Overflow`](crate::error::Error::Overflow) where the result does not fit its type.
-//! Invariant: an integer, decimal or duration total is right or an error. Floats and intervals of days and smaller units
-//! are DataFusion's.
+//! Invariant: an integer, decimal or duration total is right or an error. Floats of one group or frame are added up in their
+//! order; all others, and intervals of days and smaller units, are DataFusion's.
 //! Not here: DataFusion's rewrite of `sum(a + c)` into `sum(a) + c * count(a)`. It can overflow where the query does not,
 //! and it makes `SELECT sum(a + 1), sum(a + 2), count(a)` fail to plan. A sum that does not offer it switches it off.
 //! Ours is `shared_sums.rs`.
@@ -24,6 +24,7 @@ use grouse_groupby::states::{self, Aggregate};
 
 use crate::functions::aggregates::to_datafusion::{StatesOf, state_fields};
 use crate::functions::aggregates::total_states::{Outcome, accumulator};
+use crate::functions::aggregates::totals_in_order::running_sum;
 use crate::functions::taken_by;
 
 /// The exact `sum`.
@@ -46,6 +47,11 @@ fn exact(name: &str, arguments: &[FieldRef], result_type: &DataType) -> Option<A
         DataType::Float64 => None,
         exact => states::sum(name, arguments.first()?.data_type(), exact),
     }
+}
+
+/// Doubles each of which counts, so that the order of the rows is that of the additions.
+pub(super) fn is_of_doubles(args: &AccumulatorArgs) -> bool {
+    *args.expr_fields[0].data_type() == DataType::Float64 && !args.is_distinct
 }
 
 impl AggregateUDFImpl for Sum {
@@ -74,6 +80,7 @@ impl AggregateUDFImpl for Sum {
     fn accumulator(&self, args: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         match accumulator(Outcome::Sum, &args, args.return_type()) {
             Some(exact) => Ok(exact),
+            None if is_of_doubles(&args) => Ok(running_sum()),
             None => sum_udaf().accumulator(args),
         }
     }

@@ -41,8 +41,9 @@ use datafusion::optimizer::AnalyzerRule;
 use grouse_groupby::keys::decoded;
 
 use crate::functions::{
-    is_exact_avg, is_exact_sum, is_median, is_percentile_disc, is_whole_row, list_in_order,
-    mean_from_first, sum_from_first, temporal_median, with_middle,
+    is_exact_avg, is_exact_sum, is_median, is_percentile_disc, is_product, is_whole_row,
+    list_in_order, mean_from_first, product_from_first, sum_from_first, temporal_median,
+    with_middle,
 };
 use crate::optimizer::fixes::{Below, bare, each_plan, under_names};
 
@@ -429,8 +430,8 @@ fn joined(
     Ok(Some(cast(joined, DataType::LargeUtf8)))
 }
 
-/// `sum(x ORDER BY y)` and `avg(x ORDER BY y)` of floats by `array_agg(x ORDER BY y)`; the sums of other numbers are exact in any
-/// order.
+/// `sum(x ORDER BY y)` and `avg(x ORDER BY y)` of floats, and `product(x ORDER BY y)`, by `array_agg(x ORDER BY y)`; the sums of other
+/// numbers are exact in any order.
 fn total_in_order(
     call: &AggregateFunction,
     values: &DataType,
@@ -442,12 +443,14 @@ fn total_in_order(
         order_by,
         ..
     } = &call.params;
-    let total = match (is_exact_sum(&call.func), is_exact_avg(&call.func)) {
-        (true, _) => sum_from_first,
-        (_, true) => mean_from_first,
+    let values = decoded(values);
+    let total = match values.is_floating() {
+        true if is_exact_sum(&call.func) => sum_from_first,
+        true if is_exact_avg(&call.func) => mean_from_first,
+        _ if values.is_numeric() && is_product(&call.func) => product_from_first,
         _ => return Ok(None),
     };
-    let ([value], true) = (args.as_slice(), decoded(values).is_floating()) else {
+    let [value] = args.as_slice() else {
         return Ok(None);
     };
     let is_by_value = matches!(order_by.as_slice(), [key] if key.expr == *value);
