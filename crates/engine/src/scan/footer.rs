@@ -4,8 +4,8 @@
 //! Out: a footer that DataFusion may believe.
 //! Invariant: row groups, pages and values are those of the file; only claims about values are dropped. Only text
 //! that the file does not declare is declared, so that the reader checks it, and types are plain.
-//! An INTERVAL is its bytes.
-//! Not here: reading footers and keeping them (parquet.rs); intervals of bytes (parquet_intervals.rs).
+//! An INTERVAL is its bytes, and so is a timestamp in 96 bits.
+//! Not here: reading footers and keeping them (parquet.rs); what is made of bytes (parquet_intervals.rs, int96.rs).
 //!
 //! Writers leave NaN out of the bounds of floats and write 0 for -0.0, so a bound says nothing about the rows that
 //! DataFusion would prune or answer from it. The reader checks UTF-8 only where a column is declared to be text.
@@ -13,6 +13,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::int96::int96_leaves;
 use super::names::with_distinct_names;
 use super::parquet_intervals::interval_leaves;
 use super::plain_types::plain_schema;
@@ -108,8 +109,9 @@ pub(crate) fn has_unsound_bounds(
 ) -> bool {
     let is_float = matches!(column.physical_type(), Physical::FLOAT | Physical::DOUBLE)
         || column.logical_type_ref() == Some(&LogicalType::Float16);
-    // Old writers compared bytes and unsigned numbers as if they had a sign.
+    // Old writers compared bytes and unsigned numbers as if they had a sign; nobody says how timestamps in 96 bits are compared.
     is_float
+        || column.physical_type() == Physical::INT96
         || statistics.is_some_and(|known| {
             known.is_min_max_deprecated() && !known.is_min_max_backwards_compatible()
         })
@@ -281,8 +283,8 @@ enum DeclaredLeaf {
     Bytes(i32),
 }
 
-/// How many bytes an INTERVAL has.
-const INTERVAL_BYTES: i32 = 12;
+/// How many bytes an INTERVAL has, and a timestamp in 96 bits.
+const TWELVE_BYTES: DeclaredLeaf = DeclaredLeaf::Bytes(12);
 
 /// The file's part of the footer with the table's strings declared to be strings and plain types; `None` where that is so.
 pub(crate) fn declare(file: &FileMetaData, strings: &TextColumns) -> Result<Option<FileMetaData>> {
@@ -291,9 +293,9 @@ pub(crate) fn declare(file: &FileMetaData, strings: &TextColumns) -> Result<Opti
     }
     let strings = undeclared_strings(file, strings)?.into_iter();
     let strings = strings.map(|leaf| (leaf, DeclaredLeaf::Text));
-    let intervals = interval_leaves(file).into_iter();
-    let intervals = intervals.map(|leaf| (leaf, DeclaredLeaf::Bytes(INTERVAL_BYTES)));
-    let leaves: BTreeMap<usize, DeclaredLeaf> = strings.chain(intervals).collect();
+    let bytes = interval_leaves(file).into_iter().chain(int96_leaves(file));
+    let bytes = bytes.map(|leaf| (leaf, TWELVE_BYTES));
+    let leaves: BTreeMap<usize, DeclaredLeaf> = strings.chain(bytes).collect();
     let entries = plain_entries(file);
     if leaves.is_empty() && entries.is_none() {
         return Ok(None);

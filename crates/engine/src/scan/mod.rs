@@ -25,6 +25,7 @@ pub(crate) mod ipc;
 pub mod widen;
 pub mod names;
 mod parquet_intervals;
+mod int96;
 pub mod footer;
 mod page_headers;
 mod levels;

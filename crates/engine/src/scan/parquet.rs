@@ -54,6 +54,7 @@ use super::footer::{
     TextColumns, has_bounds, has_unsound_bounds, interval_without_months, is_string, sound,
     strings_of, without_page_indexes,
 };
+use super::int96::{Int96Adapters, int96_leaves, may_have_int96};
 use super::names::with_distinct_names;
 use super::parquet_intervals::{adapters, with_intervals};
 use super::plain_types::plain_schema;
@@ -407,7 +408,10 @@ impl FileFormat for Parquet {
         if let Some(bytes) = self.datafusion.metadata_size_hint() {
             source = source.with_metadata_size_hint(bytes);
         }
-        let adapters = adapters(source.table_schema().file_schema());
+        let mut adapters = adapters(source.table_schema().file_schema());
+        if reads_int96(&conf, &footers(state)) {
+            adapters = Some(Arc::new(Int96Adapters::beside(adapters)));
+        }
         let conf = FileScanConfigBuilder::from(conf)
             .with_expr_adapter(adapters)
             .with_source(Arc::new(source));
@@ -430,6 +434,17 @@ impl FileFormat for Parquet {
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
         self.datafusion.file_source(schema)
     }
+}
+
+/// Whether some file of a scan has timestamps in 96 bits, or nobody knows.
+fn reads_int96(conf: &FileScanConfig, footers: &FileMetadataCache) -> bool {
+    let has = |file: &PartitionedFile| {
+        let object = &file.object_meta;
+        let footer = known_footer(footers, &object.location, object);
+        footer.is_none_or(|footer| int96_leaves(footer.file_metadata()).next().is_some())
+    };
+    let mut files = conf.file_groups.iter().flat_map(|group| group.iter());
+    may_have_int96(conf.file_source().table_schema().file_schema()) && files.any(has)
 }
 
 /// Readers that see corrected footers.
@@ -592,7 +607,9 @@ pub(crate) fn reading_as(known: &ParquetSource, schema: TableSchema) -> ParquetS
 pub(crate) fn only_column(config: &FileScanConfig, index: usize) -> Option<FileScanConfig> {
     let known = config.file_source().downcast_ref::<ParquetSource>()?;
     let source = reading_as(known, known.table_schema().clone());
+    let adapters = config.expr_adapter_factory.clone();
     let config = FileScanConfigBuilder::new(config.object_store_url.clone(), Arc::new(source));
+    let config = config.with_expr_adapter(adapters);
     let config = config.with_projection_indices(Some(vec![index])).ok()?;
     Some(config.build())
 }

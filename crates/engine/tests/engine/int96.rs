@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use crate::support::{rows, run, session};
+use crate::support::{error, rows, run, session};
 use datafusion::parquet::data_type::{Int96, Int96Type};
 use datafusion::parquet::file::writer::SerializedFileWriter;
 use datafusion::parquet::schema::parser::parse_message_type;
@@ -98,4 +98,99 @@ fn moments_beyond_nanoseconds_are_read() {
         &format!("CREATE EXTERNAL TABLE far STORED AS PARQUET LOCATION '{path}'"),
     );
     check(&session, "SELECT max(at)::VARCHAR FROM far", &texts[2..3]);
+}
+
+#[test]
+fn moments_that_do_not_fit_their_unit_are_an_error() {
+    let (folder, session) = (tempfile::tempdir().unwrap(), session());
+    // The last day of 32 bits, beyond microseconds, which would wrap around to another day.
+    let beyond = [moment(0, 0), moment(i64::from(i32::MAX) - EPOCH, 0)];
+    let path = plain(&folder, "beyond.parquet", &beyond);
+    for sql in [
+        "SELECT at FROM",
+        "SELECT max(at) FROM",
+        "SELECT at, count(*) FROM",
+    ] {
+        let group = if sql.contains("count") {
+            "GROUP BY at"
+        } else {
+            ""
+        };
+        let message = error(&session, &format!("{sql} '{path}' {group}")).to_string();
+        assert!(message.contains("INT96"), "{message}");
+    }
+    check(&session, &format!("SELECT count(*) FROM '{path}'"), &["3"]);
+    let path = plain(&folder, "far.parquet", &far());
+    run(
+        &session,
+        "SET datafusion.execution.parquet.coerce_int96 = 'ns'",
+    );
+    let message = error(&session, &format!("SELECT at FROM '{path}'")).to_string();
+    assert!(message.contains("coerce_int96 = 'us'"), "{message}");
+    let near = plain(&folder, "near.parquet", &[moment(0, 1_500), moment(-1, 1)]);
+    let sql = format!("SELECT at::VARCHAR FROM '{near}' WHERE at IS NOT NULL ORDER BY at");
+    let nanos = [
+        "1969-12-31 00:00:00.000000001",
+        "1970-01-01 00:00:00.000001500",
+    ];
+    let texts = rows(&session, &sql);
+    let is_same = texts
+        .iter()
+        .zip(nanos)
+        .all(|(text, nanos)| nanos.starts_with(text.as_str()));
+    assert!(
+        is_same && texts.len() == 2 && texts[1].ends_with("15"),
+        "{texts:?}"
+    );
+}
+
+#[test]
+fn moments_within_lists_and_structs_are_read() {
+    let (folder, session) = (tempfile::tempdir().unwrap(), session());
+    let list = "optional group all (LIST) { repeated group list { optional int96 element; } }";
+    // [0001-01-01, NULL], NULL, [], [1970-01-01, 9999-12-31]
+    let levels = [&[3, 2, 0, 1, 3, 3][..], &[0, 1, 0, 0, 0, 1]];
+    let path = write(&folder, "lists.parquet", list, &far(), levels);
+    let sql = format!("SELECT len(\"all\"), year(\"all\"[1]), year(\"all\"[2]) FROM '{path}'");
+    let expected = ["2|1|NULL", "NULL|NULL|NULL", "0|NULL|NULL", "2|1970|9999"];
+    check(&session, &sql, &expected);
+    let group = "optional group s { optional int96 at; }";
+    let path = write(
+        &folder,
+        "structs.parquet",
+        group,
+        &far(),
+        [&[2, 0, 2, 1, 2], &[]],
+    );
+    let sql = format!("SELECT year(s.at), s IS NULL FROM '{path}'");
+    let expected = [
+        "1|false",
+        "NULL|true",
+        "1970|false",
+        "NULL|false",
+        "9999|false",
+    ];
+    check(&session, &sql, &expected);
+}
+
+// One file has microseconds, as newer writers do.
+#[test]
+fn moments_of_both_kinds_are_one_column() {
+    let (folder, session) = (tempfile::tempdir().unwrap(), session());
+    plain(&folder, "a.parquet", &far());
+    let other = folder.path().join("b.parquet");
+    let copy = format!(
+        "COPY (SELECT CAST('2020-01-01 00:00:00.000001' AS TIMESTAMP(6)) AS at) TO '{}'",
+        other.display()
+    );
+    run(&session, &copy);
+    let sql = format!(
+        "SELECT year(at), count(*) FROM '{}' GROUP BY 1 ORDER BY 1",
+        folder.path().display()
+    );
+    check(
+        &session,
+        &sql,
+        &["1|1", "1970|1", "2020|1", "9999|1", "NULL|1"],
+    );
 }
