@@ -8,7 +8,6 @@ use grouse::{Error, Session};
 
 use super::{
     QUERIES, SURROUNDED, collect, compare, datafusion, explained, for_each, plan, rows, session,
-    text_of,
 };
 
 /// A session whose groupings are divided into so many tasks.

@@ -3,7 +3,9 @@
 //! In: aggregates of a type each. Out: the types of their columns, which are written down here; states that come back.
 //! Invariant: whoever changes a line here gives the aggregate another `state_version`: processes of two builds may meet.
 
-use arrow::array::{Float64Array, Int64Array, StringViewArray};
+use arrow::array::{Float64Array, Int64Array, RecordBatch, StringViewArray};
+use arrow::datatypes::Schema;
+use arrow_ipc::writer::StreamWriter;
 use grouse_groupby::states::{End, NullRows, Spread, StateFormat, first_last, flat_states};
 use grouse_groupby::states::{median, partial, variance};
 
@@ -14,7 +16,7 @@ type Known = (Arc<dyn Aggregate>, u16, Vec<DataType>);
 
 fn known() -> Vec<Known> {
     use DataType::{Boolean, Decimal128, Float64, Int64, LargeBinary, UInt64, Utf8View};
-    let words = Field::new_list_field(Float64, false);
+    let words = Field::new_list_field(Int64, false);
     let any = (End::First, NullRows::Respected);
     let one = |made: Option<Arc<dyn Aggregate>>, types: Vec<DataType>| {
         (made.expect("known types"), 1, types)
@@ -125,5 +127,54 @@ fn states_that_come_as_columns_are_merged() {
         }
         let merged = merged.drain_final(2).unwrap();
         assert_eq!(&merged, &expected, "{aggregate:?}");
+    }
+}
+
+/// Bytes of a column as it is written to whoever reads it.
+fn written(column: &ArrayRef) -> usize {
+    let field = Field::new("states", column.data_type().clone(), true);
+    let schema = Arc::new(Schema::new(vec![field]));
+    let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::clone(column)]).unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = StreamWriter::try_new(&mut bytes, &schema).unwrap();
+    writer.write(&batch).unwrap();
+    writer.finish().unwrap();
+    drop(writer);
+    bytes.len()
+}
+
+#[test]
+fn batches_of_states_take_no_more_than_all_of_them_at_once() {
+    const GROUPS: usize = 8000;
+    const GROUPS_OF_A_BATCH: usize = 1000;
+    let rows = 0..4 * GROUPS;
+    let floats = rows.clone().map(|row| row as f64);
+    let floats: ArrayRef = Arc::new(Float64Array::from_iter_values(floats));
+    let texts = rows
+        .clone()
+        .map(|row| format!("a text too long for its view, {row}"));
+    let texts: ArrayRef = Arc::new(StringViewArray::from_iter_values(texts));
+    let groups: Vec<_> = rows.map(|row| GroupId((row % GROUPS) as u32)).collect();
+    let text = DataType::Utf8View;
+    for (aggregate, column) in [
+        (uniq("uniq", std::slice::from_ref(&text)), &texts),
+        (min_max("max", Extreme::Max, &text, &text), &texts),
+        (median("median", &DataType::Float64), &floats),
+    ] {
+        let aggregate = aggregate.expect("known types");
+        let mut states = partial(&aggregate).unwrap().states().unwrap();
+        let columns = std::slice::from_ref(column);
+        states
+            .update(columns, None, Groups::Ids(&groups), GROUPS)
+            .unwrap();
+        let states = states.drain_final(GROUPS).unwrap();
+        let bytes =
+            |states: ArrayRef| -> usize { flat_states(&states).unwrap().iter().map(written).sum() };
+        let batches = (0..GROUPS).step_by(GROUPS_OF_A_BATCH);
+        let parts: usize = batches
+            .map(|from| bytes(states.slice(from, GROUPS_OF_A_BATCH)))
+            .sum();
+        let whole = bytes(states);
+        assert!(parts * 5 <= whole * 6, "{aggregate:?}: {parts} of {whole}");
     }
 }
