@@ -2,8 +2,8 @@
 //!
 //! In: the options `allow_files`, `allowed_directories` and `allow_network`; paths and addresses.
 //! Out: nothing, or an error that names the path and the option.
-//! Invariant: every path that a statement reaches is asked for here twice: as it is written, before anything tells whether it
-//! exists, and where it leads, links followed, by the store or the writer that opens it.
+//! Invariant: every path that a statement reaches is asked for here twice. It is asked for as it is written, before anything
+//! tells whether it exists, and where it leads, links followed, by the store or the writer that opens it.
 //! Not here: files that the process opens for itself: temporary files (temp.rs), the shell's own arguments.
 
 use std::collections::HashSet;

@@ -1,8 +1,8 @@
 //! Sums, means and products of doubles, from the first to the last.
 //!
 //! In: lists of doubles; the rows of a window in its order. Out: their sum, mean or product; NULL where there is no double.
-//! Invariant: the operations are those of the order that the list or the window has, one after the other, so that
-//! `sum(x ORDER BY y)` is one number, whoever reads which rows. DataFusion adds up several rows side by side.
+//! Invariant: the operations are those of the order that the list or the window has, one after the other. So `sum(x ORDER
+//! BY y)` is one number, whoever reads which rows. DataFusion adds up several rows side by side.
 //! Not here: which aggregates of groups are computed so (optimizer/fixes/composed.rs).
 
 use std::sync::{Arc, LazyLock};

@@ -430,8 +430,8 @@ fn joined(
     Ok(Some(cast(joined, DataType::LargeUtf8)))
 }
 
-/// `sum(x ORDER BY y)` and `avg(x ORDER BY y)` of floats, and `product(x ORDER BY y)`, by `array_agg(x ORDER BY y)`; the sums of other
-/// numbers are exact in any order.
+/// `sum(x ORDER BY y)` and `avg(x ORDER BY y)` of floats, and `product(x ORDER BY y)`, by `array_agg(x ORDER BY y)`. The sums of
+/// other numbers are exact in any order.
 fn total_in_order(
     call: &AggregateFunction,
     values: &DataType,
