@@ -27,7 +27,7 @@ use grouse_groupby::keys::{KeyBounds, KeyValues};
 
 use super::column_encodings::FewValues;
 use crate::exec::{GroupByExec, RecordingFilterExec, SelectingFilterExec};
-use crate::scan::recording::parquet_scan;
+use crate::scan::parquet::recording::parquet_scan;
 
 /// What is known of an expression over what `plan` yields, if it is a column of files that state it.
 pub(crate) fn values_of(

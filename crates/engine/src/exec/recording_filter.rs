@@ -2,7 +2,7 @@
 //!
 //! In: a filter of DataFusion's directly above a scan that is recorded. Out: what DataFusion's filter hands out.
 //! Invariant: plans see DataFusion's filter; what its form says of rows (equalities are constants) is not lost.
-//! Not here: what is made of it (scan/recording.rs).
+//! Not here: what is made of it (scan/parquet/recording.rs).
 //!
 //! It costs one look at the filter's bits per batch.
 
@@ -25,7 +25,7 @@ use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
-use crate::scan::recording::ScanRecording;
+use crate::scan::parquet::recording::ScanRecording;
 
 /// A predicate whose answers are recorded.
 #[derive(Debug)]

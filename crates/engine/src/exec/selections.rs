@@ -40,7 +40,7 @@ use futures::stream::{Stream, StreamExt};
 use super::recording_filter::RecordedPredicate;
 use crate::expr::columns::without_nulls;
 use crate::expr::distinct_values::{is_coded, is_once_per_value};
-use crate::scan::recording::ScanRecording;
+use crate::scan::parquet::recording::ScanRecording;
 
 /// A batch of which less than one in so many rows is left is copied: what is evaluated of the others would be in vain.
 const LEFT_MIN: usize = 2;

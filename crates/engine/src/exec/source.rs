@@ -25,7 +25,7 @@ use super::selections::SelectingFilterExec;
 use super::source_scheduler::SourceScheduler;
 use crate::runtime::wakeups;
 use crate::scan::numbers::NumbersExec;
-use crate::scan::recording::parquet_scan;
+use crate::scan::parquet::recording::parquet_scan;
 
 /// A batch of a scan that is no larger than this is still in the core's own cache when it is grouped.
 const BATCH_BYTES: usize = 512 << 10;

@@ -2,7 +2,7 @@
 //!
 //! In: a unit. Out: how many of it a second has.
 //! Invariant: none.
-//! Not here: units of files (scan/time_units.rs).
+//! Not here: units of files (scan/parquet/time_units.rs).
 
 use datafusion::arrow::datatypes::TimeUnit;
 

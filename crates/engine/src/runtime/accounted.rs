@@ -4,7 +4,7 @@
 //! Invariant: reading never waits for memory and is never refused: what is read is needed to go on, and its size is that
 //! of a few column chunks per worker. Groupings make room for them (engine/runtime/memory.rs). What is made of the bytes is
 //! refused where it would take more than others leave.
-//! Not here: how much that is (scan/decoding.rs).
+//! Not here: how much that is (scan/parquet/decoding.rs).
 
 use std::sync::Arc;
 

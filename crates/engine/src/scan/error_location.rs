@@ -21,11 +21,11 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
 
-use super::footer::is_string;
 use super::location::named;
 use super::parquet::only_column;
 use crate::error::from_datafusion::PATH_UNKNOWN;
 use crate::error::{Error, Result};
+use crate::scan::parquet::footer::is_string;
 
 /// Looking for the bad file ends after this time; the error then names the candidates.
 const SEARCH_MAX: Duration = Duration::from_secs(10);

@@ -5,6 +5,18 @@
 //! No answer and no skipped row comes from a bound that may be wrong.
 //! Not here: what a footer may claim (footer.rs), types that several files have in common (widen.rs), decoding.
 
+pub mod footer;
+pub(in crate::scan) mod time_units;
+mod int96;
+mod intervals;
+mod page_headers;
+mod levels;
+mod delta_counts;
+mod decoding;
+pub(crate) mod local;
+pub(crate) mod condition_cache;
+pub(crate) mod recording;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::ops::Range;
@@ -49,21 +61,21 @@ use futures::{FutureExt, StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
 
-use super::decoding::{Decoding, long_values};
-use super::footer::{
-    TextColumns, has_bounds, has_unsound_bounds, interval_without_months, is_string, sound,
-    strings_of, without_page_indexes,
-};
-use super::int96::{Int96Adapters, int96_leaves, may_have_int96};
 use super::names::with_distinct_names;
-use super::parquet_intervals::{adapters, with_intervals};
 use super::plain_types::plain_schema;
 use super::steady::Pinned;
-use super::time_units::schema_in_file_units;
 use super::widen::common_schema;
 use crate::error::Error;
 pub(crate) use crate::runtime::accounted::Bytes;
 use crate::runtime::warnings::Warnings;
+use crate::scan::parquet::decoding::{Decoding, long_values};
+use crate::scan::parquet::footer::{
+    TextColumns, has_bounds, has_unsound_bounds, interval_without_months, is_string, sound,
+    strings_of, without_page_indexes,
+};
+use crate::scan::parquet::int96::{Int96Adapters, int96_leaves, may_have_int96};
+use crate::scan::parquet::intervals::{adapters, with_intervals};
+use crate::scan::parquet::time_units::schema_in_file_units;
 use crate::scan::wrapped::as_wrapped;
 
 /// The length of the footer and the magic behind it.

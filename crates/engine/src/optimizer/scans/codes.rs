@@ -50,7 +50,9 @@ use crate::expr::columns::dictionary;
 use crate::expr::decimal64::{as_decimal64, widened};
 use crate::expr::distinct_values::{ResultReader, is_per_value, per_value};
 use crate::runtime::options::SessionOptions;
-use crate::scan::footer::{TextColumns, declare, dictionary_bytes, has_only_codes, strings_of};
+use crate::scan::parquet::footer::{
+    TextColumns, declare, dictionary_bytes, has_only_codes, strings_of,
+};
 use crate::scan::parquet::{known_footer, reading_as};
 
 /// Dictionary pages of more bytes (compressed) hold more values than the direct table takes.

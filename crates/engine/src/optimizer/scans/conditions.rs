@@ -6,7 +6,7 @@
 //! columns and literals, and only operations whose value is a matter of their operands alone. There is no function (it may be
 //! volatile or a user's, and some depend on the session's time zone), no cast and no parameter. Nothing can fail and nothing
 //! changes while a query runs.
-//! Not here: what is known of them (scan/condition_cache.rs).
+//! Not here: what is known of them (scan/parquet/condition_cache.rs).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use datafusion::physical_expr::expressions::{
 use datafusion::physical_expr::{PhysicalExpr, split_conjunction};
 use datafusion::physical_plan::filter::FilterExec;
 
-use crate::scan::condition_cache::Conjunction;
+use crate::scan::parquet::condition_cache::Conjunction;
 
 /// A longer text is a long list, which nobody writes twice.
 const TEXT_BYTES_MAX: usize = 4 << 10;

@@ -22,7 +22,7 @@ use datafusion::physical_expr::expressions::{BinaryExpr, Column, LikeExpr, Liter
 use datafusion::physical_expr::{PhysicalExpr, conjunction, split_conjunction};
 
 use crate::expr::columns::is_column_compared;
-use crate::scan::footer::{chunks_of, dictionary_bytes, has_only_codes, reading_bytes};
+use crate::scan::parquet::footer::{chunks_of, dictionary_bytes, has_only_codes, reading_bytes};
 
 /// A part of a pattern with as many characters is in few strings.
 const WORD_CHARS_MIN: usize = 4;

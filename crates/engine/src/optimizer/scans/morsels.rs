@@ -50,11 +50,13 @@ use super::recorded::{Answer, Question};
 use crate::exec::{GroupByExec, is_dynamic};
 use crate::runtime::memory::SessionPool;
 use crate::runtime::options::SessionOptions;
-use crate::scan::condition_cache::rows_left;
-use crate::scan::footer::{TextColumns, chunks_of, dictionary_bytes, reading_bytes, strings_of};
-use crate::scan::local::LocalReaders;
+use crate::scan::parquet::condition_cache::rows_left;
+use crate::scan::parquet::footer::{
+    TextColumns, chunks_of, dictionary_bytes, reading_bytes, strings_of,
+};
 use crate::scan::parquet::known_sound_footer;
-use crate::scan::recording::Skipped;
+use crate::scan::parquet::local::LocalReaders;
+use crate::scan::parquet::recording::Skipped;
 use crate::scan::stores::Stores;
 
 /// Opening a piece costs as much as reading these bytes: 0.25 ms.

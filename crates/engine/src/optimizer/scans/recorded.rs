@@ -4,7 +4,7 @@
 //! match; a plan whose scans and filters record.
 //! Invariant: a row is only left out if no row of its range can meet all conditions. Rows that bounds or the cache leave out do
 //! not meet them either, so a row group counts as seen when all others were.
-//! Not here: the cache and what counts as seen (scan/condition_cache.rs, scan/recording.rs), pieces (morsels.rs).
+//! Not here: the cache and what counts as seen (scan/parquet/condition_cache.rs, scan/parquet/recording.rs), pieces (morsels.rs).
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -28,8 +28,8 @@ use super::conditions::ScanConditions;
 use super::morsels::{MorselFile, ranges, whole};
 use crate::exec::{RecordingFilterExec, SelectingFilterExec};
 use crate::runtime::options::SessionOptions;
-use crate::scan::condition_cache::{ConditionCache, FileVersion, KnownGroups};
-use crate::scan::recording::{
+use crate::scan::parquet::condition_cache::{ConditionCache, FileVersion, KnownGroups};
+use crate::scan::parquet::recording::{
     Learning, RecordedFile, RecordedGroup, RecordedPiece, RecordedSource, ScanRecording, Skipped,
 };
 

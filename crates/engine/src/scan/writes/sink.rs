@@ -40,7 +40,7 @@ use super::upload::Uploads;
 use crate::error::Error;
 use crate::scan::access::Access;
 use crate::scan::external::with_nullable;
-use crate::scan::time_units::{batch_in_file_units, schema_in_file_units};
+use crate::scan::parquet::time_units::{batch_in_file_units, schema_in_file_units};
 
 /// DataFusion's sink, whose files appear when all are whole.
 #[derive(Debug)]

@@ -31,7 +31,7 @@ use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder}
 use futures::stream::{BoxStream, Stream, StreamExt};
 use object_store::ObjectStore;
 
-use super::condition_cache::{
+use crate::scan::parquet::condition_cache::{
     ConditionCache, Conjunction, FileVersion, MatchedRanges, RANGE_ROWS, range_words,
 };
 

@@ -5,7 +5,7 @@
 //! Invariant: row groups, pages and values are those of the file; only claims about values are dropped. Only text
 //! that the file does not declare is declared, so that the reader checks it, and types are plain.
 //! An INTERVAL is its bytes, and so is a timestamp in 96 bits.
-//! Not here: reading footers and keeping them (parquet.rs); what is made of bytes (parquet_intervals.rs, int96.rs).
+//! Not here: reading footers and keeping them (parquet.rs); what is made of bytes (intervals.rs, int96.rs).
 //!
 //! Writers leave NaN out of the bounds of floats and write 0 for -0.0, so a bound says nothing about the rows that
 //! DataFusion would prune or answer from it. The reader checks UTF-8 only where a column is declared to be text.
@@ -13,10 +13,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::int96::int96_leaves;
-use super::names::with_distinct_names;
-use super::parquet_intervals::interval_leaves;
-use super::plain_types::plain_schema;
+use crate::scan::names::with_distinct_names;
+use crate::scan::parquet::int96::int96_leaves;
+use crate::scan::parquet::intervals::interval_leaves;
+use crate::scan::plain_types::plain_schema;
 use datafusion::arrow::datatypes::{DataType, Schema};
 use datafusion::parquet::arrow::{
     ARROW_SCHEMA_META_KEY, encode_arrow_schema, parquet_to_arrow_schema,

@@ -4,7 +4,7 @@
 //! Invariant: runs are counted and not written out, so that a billion levels in three bytes cost no more than these.
 //! Not here: pages (page_headers.rs), and what is refused (decoding.rs).
 
-use super::page_headers::unsigned;
+use crate::scan::parquet::page_headers::unsigned;
 
 /// Rows of a batch; a batch may begin within one of those that are counted, so it has at most twice the values.
 const BATCH_ROWS: u64 = 8192;

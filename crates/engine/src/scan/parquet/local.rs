@@ -27,10 +27,10 @@ use futures::future::BoxFuture;
 use object_store::ObjectMeta;
 use object_store::local::LocalFileSystem;
 
-use super::access::Access;
-use super::decoding::Decoding;
-use super::parquet::Bytes;
-use super::steady::{changed, is_same};
+use crate::scan::access::Access;
+use crate::scan::parquet::Bytes;
+use crate::scan::parquet::decoding::Decoding;
+use crate::scan::steady::{changed, is_same};
 
 /// Bytes of one read. A worker gives way after many of them: one that gives way is seen by no other thread until this one rests.
 const READ_BYTES: u64 = 1 << 20;

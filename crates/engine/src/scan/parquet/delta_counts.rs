@@ -7,7 +7,7 @@
 
 use datafusion::parquet::basic::Encoding;
 
-use super::page_headers::unsigned;
+use crate::scan::parquet::page_headers::unsigned;
 
 /// The most values that a part of the page claims; `None` if that is more than `values`, or no count.
 pub(super) fn claimed(mut page: &[u8], encoding: Encoding, values: u64) -> Option<u64> {

@@ -22,11 +22,11 @@ use datafusion::parquet::file::reader::{ChunkReader, Length};
 use datafusion::parquet::file::serialized_reader::SerializedPageReader;
 use object_store::path::Path;
 
-use super::delta_counts::claimed;
-use super::levels::BatchValues;
-use super::page_headers::PageSums;
 use crate::error::Error;
 use crate::runtime::accounted::{Bytes, accounted, with_decoding};
+use crate::scan::parquet::delta_counts::claimed;
+use crate::scan::parquet::levels::BatchValues;
+use crate::scan::parquet::page_headers::PageSums;
 
 /// What a column may take that is not asked for: ordinary pages have a megabyte.
 const FREE_BYTES: u64 = 16 << 20;

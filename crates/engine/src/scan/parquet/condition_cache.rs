@@ -20,7 +20,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use object_store::ObjectMeta;
 use parking_lot::RwLock;
 
-use super::steady::is_same;
+use crate::scan::steady::is_same;
 
 /// Rows of a range, for which one bit says whether the conditions held for any of them: a batch of DataFusion's.
 pub(crate) const RANGE_ROWS: usize = 8_192;
