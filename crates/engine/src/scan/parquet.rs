@@ -421,7 +421,7 @@ impl FileFormat for Parquet {
             source = source.with_metadata_size_hint(bytes);
         }
         let mut adapters = adapters(source.table_schema().file_schema());
-        if reads_int96(&conf, &footers(state)) {
+        if reads_int96(&conf, &*footers(state)) {
             adapters = Some(Arc::new(Int96Adapters::beside(adapters)));
         }
         let conf = FileScanConfigBuilder::from(conf)
