@@ -11,6 +11,8 @@
 //!
 //! All sessions of a process share one cache. Readers share its lock; the lock is taken alone only where something changes.
 
+mod set_tree;
+
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::ops::Range;
 use std::path::Path;
@@ -21,15 +23,17 @@ use object_store::ObjectMeta;
 use parking_lot::RwLock;
 
 use crate::scan::steady::is_same;
+use set_tree::SetTree;
 
 /// Rows of a range, for which one bit says whether the conditions held for any of them: a batch of DataFusion's.
 pub(crate) const RANGE_ROWS: usize = 8_192;
 /// A shorter stretch in a row group is read although no row of it is wanted: it is about a page, which is decoded in any case.
 const SKIPPED_ROWS_MIN: usize = 4 * RANGE_ROWS;
-/// What all sessions of a process keep together: 280,000 row groups of a million rows.
+/// What all sessions of a process keep together: 280,000 row groups of a million rows, or 40,000 pairs of conditions.
 const BYTES_MAX: usize = 32 << 20;
-/// What keeping a set of conditions, or a row group of it, takes beside its strings and bits.
-const ENTRY_BYTES: usize = 256;
+/// What keeping a set of conditions takes, each of them beside its string, and a row group beside its bits.
+const SET_BYTES: usize = 256;
+const CONDITION_BYTES: usize = 192;
 const GROUP_BYTES: usize = 96;
 /// Two changes within a tick of a file system's clock give a file the same times. This is the longest tick there is.
 const AGE_MIN: Duration = Duration::from_secs(2);
@@ -211,23 +215,20 @@ pub(crate) struct ConditionCache {
 
 #[derive(Default)]
 struct Kept {
-    files: HashMap<FileVersion, Vec<Entry>>,
-    /// The oldest first; each entry once.
+    files: HashMap<FileVersion, SetTree<MatchedGroups>>,
+    /// The oldest first; each set of a file once.
     order: VecDeque<(FileVersion, Conjunction)>,
     bytes: usize,
 }
 
-struct Entry {
-    conditions: Conjunction,
-    groups: BTreeMap<usize, Arc<MatchedRanges>>,
-}
+/// The row groups of a file that are known under a set of conditions.
+type MatchedGroups = BTreeMap<usize, Arc<MatchedRanges>>;
 
-impl Entry {
-    fn bytes(&self) -> usize {
-        let strings: usize = self.conditions.iter().map(String::len).sum();
-        let groups = self.groups.values().map(|group| group_bytes(group));
-        ENTRY_BYTES + strings + groups.sum::<usize>()
-    }
+/// Each string is there twice, in the order and in the tree.
+fn set_bytes(conditions: &[String]) -> usize {
+    let each = conditions.iter();
+    let each = each.map(|condition| CONDITION_BYTES + 2 * condition.len());
+    SET_BYTES + each.sum::<usize>()
 }
 
 fn group_bytes(group: &MatchedRanges) -> usize {
@@ -251,14 +252,14 @@ impl ConditionCache {
     pub fn known(&self, file: &FileVersion, conditions: &Conjunction) -> KnownGroups {
         let kept = self.kept.read();
         let mut known = KnownGroups::default();
-        let entries = kept.files.get(file).into_iter().flatten();
-        for entry in entries.filter(|entry| is_part(&entry.conditions, conditions)) {
-            for (at, group) in &entry.groups {
+        let parts = kept.files.get(file).map(|sets| sets.parts_of(conditions));
+        for (groups, length) in parts.into_iter().flatten() {
+            for (at, group) in groups {
                 let of_group = known.groups.entry(*at).or_default();
                 of_group.push(Arc::clone(group));
             }
-            if entry.conditions.len() == conditions.len() {
-                known.own = entry.groups.keys().copied().collect();
+            if length == conditions.len() {
+                known.own = groups.keys().copied().collect();
             }
         }
         known
@@ -285,16 +286,11 @@ impl ConditionCache {
     }
 }
 
-/// Whether all of `part` is among `all`; both are in order.
-fn is_part(part: &[String], all: &[String]) -> bool {
-    part.iter().all(|one| all.binary_search(one).is_ok())
-}
-
 impl Kept {
     fn has(&self, file: &FileVersion, conditions: &Conjunction, group: usize) -> bool {
-        let mut entries = self.files.get(file).into_iter().flatten();
-        let entry = entries.find(|entry| entry.conditions == *conditions);
-        entry.is_some_and(|entry| entry.groups.contains_key(&group))
+        let sets = self.files.get(file);
+        let groups = sets.and_then(|sets| sets.get(conditions));
+        groups.is_some_and(|groups| groups.contains_key(&group))
     }
 
     fn add(
@@ -304,22 +300,14 @@ impl Kept {
         group: usize,
         matched: MatchedRanges,
     ) {
-        let entries = self.files.entry(file.clone()).or_default();
-        let found = entries
-            .iter()
-            .position(|entry| entry.conditions == *conditions);
-        let at = found.unwrap_or_else(|| {
-            let entry = Entry {
-                conditions: Arc::clone(conditions),
-                groups: BTreeMap::new(),
-            };
-            self.bytes += entry.bytes();
+        let sets = self.files.entry(file.clone()).or_default();
+        let groups = sets.place(conditions).get_or_insert_with(|| {
+            self.bytes += set_bytes(conditions);
             self.order.push_back((file.clone(), Arc::clone(conditions)));
-            entries.push(entry);
-            entries.len() - 1
+            MatchedGroups::new()
         });
         self.bytes += group_bytes(&matched);
-        entries[at].groups.insert(group, Arc::new(matched));
+        groups.insert(group, Arc::new(matched));
     }
 
     /// False if there is nothing to drop.
@@ -327,12 +315,12 @@ impl Kept {
         let Some((file, conditions)) = self.order.pop_front() else {
             return false;
         };
-        if let Some(entries) = self.files.get_mut(&file) {
-            let is_it = |entry: &Entry| entry.conditions == conditions;
-            if let Some(at) = entries.iter().position(is_it) {
-                self.bytes -= entries.swap_remove(at).bytes();
+        if let Some(sets) = self.files.get_mut(&file) {
+            if let Some(groups) = sets.remove(&conditions) {
+                let of_groups = groups.values().map(|group| group_bytes(group));
+                self.bytes -= set_bytes(&conditions) + of_groups.sum::<usize>();
             }
-            if entries.is_empty() {
+            if sets.is_empty() {
                 self.files.remove(&file);
             }
         }
@@ -391,22 +379,18 @@ mod tests {
 
     #[test]
     fn the_oldest_conditions_go_first_and_bytes_are_bounded() {
-        let cache = ConditionCache::new(10 * (ENTRY_BYTES + GROUP_BYTES + 8 + 4));
+        let conditions = conjunction(&["1234"]);
+        let each = set_bytes(&conditions) + group_bytes(&ranges(10, &[]));
+        let cache = ConditionCache::new(10 * each);
         for at in 0..100 {
-            cache.put(&file(at), &conjunction(&["1234"]), 0, ranges(10, &[]));
+            cache.put(&file(at), &conditions, 0, ranges(10, &[]));
             assert!(cache.kept.read().bytes <= cache.bytes_max);
         }
-        let is_kept = |at| {
-            !cache
-                .known(&file(at), &conjunction(&["1234"]))
-                .of(0)
-                .is_empty()
-        };
+        let is_kept = |at| !cache.known(&file(at), &conditions).of(0).is_empty();
         assert!((0..90).all(|at| !is_kept(at)) && (90..100).all(is_kept));
         let kept = cache.kept.read();
         assert_eq!((kept.files.len(), kept.order.len()), (10, 10));
-        let bytes: usize = kept.files.values().flatten().map(Entry::bytes).sum();
-        assert_eq!(kept.bytes, bytes);
+        assert_eq!(kept.bytes, 10 * each);
     }
 
     #[test]
