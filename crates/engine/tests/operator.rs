@@ -716,6 +716,27 @@ fn distinct_with_a_limit_stops_early() {
 }
 
 #[test]
+fn aggregates_with_a_limit_keep_rows_of_few_groups() {
+    let session = session(|options| options.threads = 1);
+    // Strings of many values, keys that go around the table, and an array.
+    for (key, rows_each, is_left_out) in [
+        ("'a group ' || number % 50000", 20, true),
+        ("number * 1234567", 1, true),
+        ("'a group of its own ' || number", 1, true),
+        ("number % 100", 10_000, false),
+    ] {
+        let sql = format!("SELECT {key}, count(*) FROM numbers(1000000) GROUP BY 1 LIMIT 3");
+        let text = rows(&session, &format!("EXPLAIN ANALYZE {sql}")).join("\n");
+        assert!(text.contains("rows_not_chosen="), "{text}");
+        let are_all_kept = text.contains("rows_not_chosen=0,");
+        assert_eq!(!are_all_kept, is_left_out, "{text}");
+        let counted = format!("SELECT count(*), min(c), max(c) FROM ({sql}) AS t(k, c)");
+        let expected = format!("SELECT 3, {rows_each}, {rows_each}");
+        assert_eq!(rows(&session, &counted), rows(&session, &expected), "{sql}");
+    }
+}
+
+#[test]
 fn rows_with_their_own_order_keep_it() {
     let session = session(|options| options.threads = 4);
     let sql = "SELECT array_agg(wide) FROM (SELECT wide FROM t ORDER BY wide LIMIT 2000)";

@@ -162,17 +162,23 @@ impl Build {
 
     /// The rows of groups that are wanted; before some are chosen, all are, and this worker may choose.
     fn wanted<'a>(&mut self, batch: &'a Batch) -> Result<Cow<'a, Batch>> {
-        let groups = self.groups();
+        // The table may have been emptied, and rows may go by it.
+        let groups = self.groups() + self.counters.built_groups as usize;
         let Some((first, candidates)) = &mut self.first else {
             return Ok(Cow::Borrowed(batch));
         };
-        if let Some(chosen) = first.chosen() {
-            return Ok(Cow::Owned(of_chosen(&mut self.index, chosen, batch)?));
-        }
         // An array's groups are few.
-        if !self.index.is_addressed() && candidates.looks(groups, first) {
+        let looks = !self.index.is_addressed() && candidates.looks(groups, first);
+        if looks && first.chosen().is_none() {
             let (_, hashes) = self.index.encode(batch.kept()?.as_ref())?;
             candidates.see(&hashes, first);
+        }
+        if let Some(chosen) = first.chosen() {
+            let mut stopwatch = Stopwatch::start();
+            let kept = of_chosen(&mut self.index, chosen, batch)?;
+            stopwatch.lap(&mut self.counters.hash_ns);
+            self.counters.not_chosen_rows += (batch.selected_rows() - kept.rows) as u64;
+            return Ok(Cow::Owned(kept));
         }
         Ok(Cow::Borrowed(batch))
     }

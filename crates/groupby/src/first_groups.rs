@@ -89,7 +89,7 @@ pub(crate) struct Candidates {
 }
 
 impl Candidates {
-    /// Whether this worker still looks, where its table has so many groups.
+    /// Whether this worker still looks, where it has met so many groups.
     pub(crate) fn looks(&self, groups: usize, first: &FirstGroups) -> bool {
         groups >= first.wanted && self.tries < TRIES_MAX
     }

@@ -99,6 +99,7 @@ impl WorkerMetrics {
         self.count("combines", counters.combined);
         self.count("flushes", counters.flushes);
         self.count("rows_bypassed", counters.bypassed_rows);
+        self.count("rows_not_chosen", counters.not_chosen_rows);
         self.count("rows_pre_aggregated", counters.pre_aggregated_rows);
         self.count("ranges_widened", counters.widened);
         self.gauge("build_bytes_peak", counters.bytes_peak);

@@ -45,6 +45,8 @@ counters! {
     flushes,
     /// Rows that went to partitions without a lookup.
     bypassed_rows,
+    /// Rows of groups that a LIMIT has not chosen.
+    not_chosen_rows,
     /// Rows that were pre-aggregated by the codes of their keys.
     pre_aggregated_rows,
     /// Times a direct table's ranges grew.
