@@ -24,7 +24,7 @@ use grouse_kernels::compare::{self, Compared, Comparison};
 use grouse_kernels::divide::Divisor;
 use grouse_kernels::narrow::{self, Operand};
 use grouse_kernels::select::{Selected, Side};
-use grouse_kernels::word::Word;
+use grouse_kernels::word::{LetterCase, Word};
 use grouse_kernels::{characters, hash, lookup, naive, scatter};
 
 #[path = "random.rs"]
@@ -394,15 +394,15 @@ fn characters_of_addresses() -> Kernel {
 
 fn word_in_addresses() -> Kernel {
     let (strings, column) = addresses();
-    let word = Word::new(b"google");
-    let twin_word = word.clone();
+    let bytes = b"google";
+    let word = Word::new(bytes, LetterCase::AsWritten);
     kernel(
         "a word that strings of 64 bytes have not",
         64,
         move || word.in_views(column.views(), &buffers(&column)),
         move || {
             let strings = strings.iter().map(|text| text.as_bytes());
-            let contain = |text| naive::contains(text, twin_word.bytes());
+            let contain = |text| naive::contains(text, bytes);
             strings.map(contain).collect::<Vec<_>>()
         },
     )

@@ -21,4 +21,5 @@ pub mod compare;
 pub mod chain;
 pub mod characters;
 pub mod word;
+pub mod like;
 pub mod naive;

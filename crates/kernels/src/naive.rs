@@ -188,6 +188,28 @@ pub fn contains(text: &[u8], word: &[u8]) -> bool {
     (0..=text.len()).any(|at| text[at..].starts_with(word))
 }
 
+/// `like::LikePattern` as written: `%` tries every rest.
+pub fn like(text: &str, pattern: &str) -> bool {
+    let mut wanted = pattern.chars();
+    let Some(first) = wanted.next() else {
+        return text.is_empty();
+    };
+    let literal = match first {
+        '%' => {
+            let mut starts = text.char_indices().map(|(at, _)| at).chain([text.len()]);
+            return starts.any(|at| like(&text[at..], wanted.as_str()));
+        }
+        '_' => {
+            let mut left = text.chars();
+            return left.next().is_some() && like(left.as_str(), wanted.as_str());
+        }
+        '\\' => wanted.next().unwrap_or('\\'),
+        literal => literal,
+    };
+    let left = text.strip_prefix(literal);
+    left.is_some_and(|left| like(left, wanted.as_str()))
+}
+
 /// `chain::Chain::matched` of any steps, from byte `at` on: every way, longer runs and earlier strings first.
 pub fn chain(steps: &[ChainStep], text: &[u8], at: usize, places: &mut [usize]) -> Option<usize> {
     let Some((step, others)) = steps.split_first() else {

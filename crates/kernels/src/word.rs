@@ -1,61 +1,102 @@
-//! A word in strings: which of them contain it.
+//! Words in strings: which of them contain one.
 //!
-//! In: Arrow's views of strings. Out: true of each that has the word somewhere.
+//! In: strings one behind the other, or Arrow's views of them. Out: true of each that has the word, or one of the words, somewhere.
 //! Invariant: bytes between strings are searched as well where strings lie one behind the other, as in a page of a file.
 //! A place that is not whole in one string counts for none.
-//! Not here: patterns, letters beyond ASCII in another case, NULL.
+//! Not here: patterns (like.rs), letters beyond ASCII in another case, NULL.
 
-use aho_corasick::AhoCorasick;
+use std::ops::Range;
+
+use aho_corasick::{AhoCorasick, MatchKind, packed};
 use memchr::memmem::Finder;
 
 use crate::view::Place;
 
+/// Which letters of ASCII are the same.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LetterCase {
+    /// None.
+    AsWritten,
+    /// `a` and `A`.
+    Any,
+}
+
+impl LetterCase {
+    /// The text in which letters that are the same are equal.
+    #[inline]
+    pub(crate) fn of<'a>(self, text: &'a [u8], lowered: &'a mut Vec<u8>) -> &'a [u8] {
+        match self {
+            LetterCase::AsWritten => text,
+            LetterCase::Any => {
+                lowered.clear();
+                lowered.extend_from_slice(text);
+                lowered.make_ascii_lowercase();
+                lowered
+            }
+        }
+    }
+}
+
+fn in_case(word: &[u8], case: LetterCase) -> Vec<u8> {
+    case.of(word, &mut Vec::new()).to_vec()
+}
+
+/// Strings of so many bytes are searched at once, or one longer string: a copy of them in lower case stays in the near cache.
+const RUN_BYTES_MAX: usize = 16 << 10;
+
 /// What is looked for.
 #[derive(Debug, Clone)]
 pub struct Word {
-    finder: Searcher,
+    /// In lower case where letters are the same in either case, as are then the strings that it searches.
+    searcher: Searcher,
+    case: LetterCase,
 }
 
 /// How it is looked for.
 #[derive(Debug, Clone)]
 enum Searcher {
-    AsWritten(Box<Finder<'static>>),
-    /// Letters of ASCII in either case; the word is in lower case.
-    AnyCase(Box<[u8]>, AhoCorasick),
+    One(Box<Finder<'static>>),
+    /// Any of several words, none of which has another one in it.
+    AnyOf(Box<packed::Searcher>),
+    /// Of so many that the one with vectors does not take them.
+    AnyOfMany(AhoCorasick),
 }
 
 impl Word {
     /// These bytes; without any, all strings contain them.
-    pub fn new(bytes: &[u8]) -> Word {
+    pub fn new(bytes: &[u8], case: LetterCase) -> Word {
+        let finder = Finder::new(&in_case(bytes, case)).into_owned();
         Word {
-            finder: Searcher::AsWritten(Box::new(Finder::new(bytes).into_owned())),
+            searcher: Searcher::One(Box::new(finder)),
+            case,
         }
     }
 
-    /// These bytes of ASCII, letters in either case; `None` where the searcher does not take them.
-    pub fn in_any_case(bytes: &[u8]) -> Option<Word> {
-        let mut searcher = AhoCorasick::builder();
-        let searcher = searcher.ascii_case_insensitive(true).build([bytes]).ok()?;
-        Some(Word {
-            finder: Searcher::AnyCase(bytes.to_ascii_lowercase().into(), searcher),
-        })
-    }
-
-    /// The bytes.
-    pub fn bytes(&self) -> &[u8] {
-        match &self.finder {
-            Searcher::AsWritten(finder) => finder.needle(),
-            Searcher::AnyCase(word, _) => word,
+    /// Any of several words; `None` where the searcher does not take them.
+    pub fn any_of(words: &[&[u8]], case: LetterCase) -> Option<Word> {
+        let mut words: Vec<Vec<u8>> = words.iter().map(|word| in_case(word, case)).collect();
+        words.sort_by_key(Vec::len);
+        let mut shortest: Vec<Vec<u8>> = Vec::new();
+        for word in words {
+            // Whatever has this word has the shorter one.
+            let mut shorter = shortest.iter().map(Finder::new);
+            if shorter.all(|shorter| shorter.find(&word).is_none()) {
+                shortest.push(word);
+            }
         }
-    }
-
-    /// Where it begins first in a text.
-    #[inline]
-    pub fn find(&self, text: &[u8]) -> Option<usize> {
-        match &self.finder {
-            Searcher::AsWritten(finder) => finder.find(text),
-            Searcher::AnyCase(_, searcher) => Some(searcher.find(text)?.start()),
+        if let [word] = shortest.as_slice() {
+            return Some(Word::new(word, case));
         }
+        // Both look for the leftmost place. None has another one in it, so the word there is the only one that begins there.
+        let searcher = match packed::Searcher::new(&shortest) {
+            Some(packed) => Searcher::AnyOf(Box::new(packed)),
+            None => {
+                let mut searcher = AhoCorasick::builder();
+                let searcher = searcher.match_kind(MatchKind::LeftmostFirst);
+                Searcher::AnyOfMany(searcher.build(shortest).ok()?)
+            }
+        };
+        Some(Word { searcher, case })
     }
 
     /// Whether the text of each view contains it; longer ones lie in `buffers`.
@@ -64,6 +105,7 @@ impl Word {
     /// If a view points outside of them.
     pub fn in_views(&self, views: &[u128], buffers: &[&[u8]]) -> Vec<bool> {
         let mut found = vec![false; views.len()];
+        let mut lowered = Vec::new();
         let mut row = 0;
         while let Some(&view) = views.get(row) {
             let Some(first) = Place::of(view) else {
@@ -76,39 +118,82 @@ impl Word {
             while let Some(&view) = views.get(row) {
                 match Place::of(view) {
                     None => found[row] = self.is_inline(view),
-                    Some(next) if next.follows(&last) => last = next,
+                    Some(next)
+                        if next.follows(&last) && next.end - first.start <= RUN_BYTES_MAX =>
+                    {
+                        last = next;
+                    }
                     Some(_) => break,
                 }
                 row += 1;
             }
             let text = &buffers[first.buffer][first.start..last.end];
-            self.search(text, first.start, &views[from..row], &mut found[from..row]);
+            let strings = views[from..row].iter().zip(&mut found[from..row]);
+            let strings = strings.filter_map(|(view, found)| {
+                let place = Place::of(*view)?;
+                Some((place.start - first.start..place.end - first.start, found))
+            });
+            self.search(text, strings, &mut lowered);
         }
         found
     }
 
-    /// Searches strings that lie one behind the other in `all`, which begins at `offset` of their buffer.
-    fn search(&self, all: &[u8], offset: usize, views: &[u128], found: &mut [bool]) {
-        let mut strings = views.iter().zip(found).filter_map(|(view, found)| {
-            let place = Place::of(*view)?;
-            Some((place.start - offset, place.end - offset, found))
-        });
+    /// Whether each string contains it; the first begins at the first offset, each ends where the next begins.
+    ///
+    /// # Panics
+    /// If an offset is outside of `bytes`.
+    pub fn in_strings<O: Copy + Into<i64>>(&self, offsets: &[O], bytes: &[u8]) -> Vec<bool> {
+        let at = |offset: O| -> usize {
+            let offset: i64 = offset.into();
+            offset as usize
+        };
+        let mut found = vec![false; offsets.len().saturating_sub(1)];
+        let mut lowered = Vec::new();
+        let mut row = 0;
+        while row < found.len() {
+            let (from, start) = (row, at(offsets[row]));
+            row += 1;
+            while row < found.len() && at(offsets[row + 1]) - start <= RUN_BYTES_MAX {
+                row += 1;
+            }
+            let text = &bytes[start..at(offsets[row])];
+            let strings = offsets[from..=row].windows(2).zip(&mut found[from..row]);
+            let strings =
+                strings.map(|(ends, found)| (at(ends[0]) - start..at(ends[1]) - start, found));
+            self.search(text, strings, &mut lowered);
+        }
+        found
+    }
+
+    /// Searches strings at these places of `all`, one behind the other.
+    fn search<'a>(
+        &self,
+        all: &[u8],
+        mut strings: impl Iterator<Item = (Range<usize>, &'a mut bool)>,
+        lowered: &mut Vec<u8>,
+    ) {
+        let all = self.case.of(all, lowered);
         let mut text = strings.next();
         let mut at = 0;
         while let Some(hit) = self.find(&all[at..]) {
-            at += hit;
-            // The one that ends behind it.
-            while text.as_ref().is_some_and(|(_, end, _)| *end <= at) {
+            let (start, end) = (at + hit.start, at + hit.end);
+            at = start;
+            // The one that ends behind it; a word without bytes is also in one that has none.
+            while text.as_ref().is_some_and(|(of, _)| of.end < end) {
                 text = strings.next();
             }
-            let Some((start, end, found)) = &mut text else {
+            let Some((of, found)) = &mut text else {
                 return;
             };
-            if *start <= at && at + self.bytes().len() <= *end {
+            if of.start <= start {
                 **found = true;
-                at = *end;
+                at = of.end;
+                text = strings.next();
             } else {
                 at += 1;
+            }
+            if at > all.len() {
+                return;
             }
         }
     }
@@ -116,15 +201,38 @@ impl Word {
     /// Whether a text contains it that follows its length in its view, zeros behind it.
     #[inline(always)]
     fn is_inline(&self, view: u128) -> bool {
-        let (length, word) = (view as u32 as usize, self.bytes());
-        let Some(last) = length.checked_sub(word.len()) else {
-            return false;
-        };
+        let length = view as u32 as usize;
         let mut bytes = (view >> 32).to_le_bytes();
-        if let Searcher::AnyCase(..) = self.finder {
+        if self.case == LetterCase::Any {
             bytes.make_ascii_lowercase();
         }
-        (0..=last).any(|at| bytes[at..at + word.len()] == *word)
+        match &self.searcher {
+            Searcher::One(finder) => {
+                let word = finder.needle();
+                let Some(last) = length.checked_sub(word.len()) else {
+                    return false;
+                };
+                (0..=last).any(|at| bytes[at..at + word.len()] == *word)
+            }
+            Searcher::AnyOf(searcher) => searcher.find(&bytes[..length]).is_some(),
+            Searcher::AnyOfMany(searcher) => searcher.is_match(&bytes[..length]),
+        }
+    }
+
+    /// Where it is first in a text, which is in lower case where that is the same.
+    #[inline]
+    pub(crate) fn find(&self, text: &[u8]) -> Option<Range<usize>> {
+        match &self.searcher {
+            Searcher::One(finder) => {
+                let start = finder.find(text)?;
+                Some(start..start + finder.needle().len())
+            }
+            Searcher::AnyOf(searcher) => {
+                let found = searcher.find(text)?;
+                Some(found.start()..found.end())
+            }
+            Searcher::AnyOfMany(searcher) => Some(searcher.find(text)?.range()),
+        }
     }
 }
 
@@ -156,26 +264,66 @@ mod tests {
         #[test]
         fn equals_the_naive_one(
             strings in prop::collection::vec(prop::collection::vec(prop_oneof![b'a'..b'c', b'A'..b'C'], 0..40), 0..60),
-            word in prop::collection::vec(b'a'..b'c', 0..14),
+            words in prop::collection::vec(prop::collection::vec(b'a'..b'd', 0..14), 1..4),
             (gap, each) in (prop_oneof![0usize..6, Just(GAP_MAX), Just(GAP_MAX + 1)], 1usize..20),
             order in prop::collection::vec(0usize..60, 0..30),
         ) {
             let (views, buffers) = laid_out(&strings, gap, each);
             let buffers: Vec<&[u8]> = buffers.iter().map(Vec::as_slice).collect();
+            let words: Vec<&[u8]> = words.iter().map(Vec::as_slice).collect();
             // In the order of memory, and in any.
             let any: Vec<usize> = order.into_iter().filter(|&row| row < strings.len()).collect();
-            for rows in [(0..strings.len()).collect(), any] {
-                let picked: Vec<u128> = rows.iter().map(|&row| views[row]).collect();
-                let expected: Vec<bool> =
-                    rows.iter().map(|&row| naive::contains(&strings[row], &word)).collect();
-                prop_assert_eq!(Word::new(&word).in_views(&picked, &buffers), expected);
-                let in_any_case = |row: &usize| {
-                    naive::contains(&strings[*row].to_ascii_lowercase(), &word)
+            for case in [LetterCase::AsWritten, LetterCase::Any] {
+                let text = |row: usize| match case {
+                    LetterCase::AsWritten => strings[row].clone(),
+                    LetterCase::Any => strings[row].to_ascii_lowercase(),
                 };
-                let expected: Vec<bool> = rows.iter().map(in_any_case).collect();
-                let any_case = Word::in_any_case(&word).expect("few bytes");
-                prop_assert_eq!(any_case.in_views(&picked, &buffers), expected);
+                let of_one = Word::new(words[0], case);
+                let of_all = Word::any_of(&words, case).expect("few bytes");
+                for (word, wanted) in [(of_one, &words[..1]), (of_all, &words[..])] {
+                    let has = |row: &usize| wanted.iter().any(|word| naive::contains(&text(*row), word));
+                    for rows in [(0..strings.len()).collect(), any.clone()] {
+                        let picked: Vec<u128> = rows.iter().map(|&row| views[row]).collect();
+                        let expected: Vec<bool> = rows.iter().map(has).collect();
+                        prop_assert_eq!(word.in_views(&picked, &buffers), expected);
+                    }
+                    let mut offsets = vec![3i32];
+                    let mut bytes = b"abc".to_vec();
+                    for text in &strings {
+                        bytes.extend_from_slice(text);
+                        offsets.push(bytes.len() as i32);
+                    }
+                    bytes.extend_from_slice(b"abc");
+                    let expected: Vec<bool> = (0..strings.len()).map(|row| has(&row)).collect();
+                    prop_assert_eq!(word.in_strings(&offsets, &bytes), expected);
+                }
             }
         }
+    }
+
+    #[test]
+    fn strings_of_more_bytes_than_a_run_are_whole() {
+        let mut strings = vec![
+            vec![b'b'; RUN_BYTES_MAX - 1],
+            b"aC".to_vec(),
+            vec![b'b'; 3 * RUN_BYTES_MAX],
+        ];
+        strings[2].extend_from_slice(b"Ac and more");
+        let (views, buffers) = laid_out(&strings, 0, 3);
+        let word = Word::new(b"Ac", LetterCase::Any);
+        assert_eq!(word.in_views(&views, &[&buffers[0]]), [false, true, true]);
+        let ends = strings.iter().scan(0, |end, text| {
+            *end += text.len() as i64;
+            Some(*end)
+        });
+        let offsets: Vec<i64> = [0].into_iter().chain(ends).collect();
+        assert_eq!(word.in_strings(&offsets, &buffers[0]), [false, true, true]);
+    }
+
+    #[test]
+    fn without_offsets_there_are_no_strings() {
+        let word = Word::new(b"a", LetterCase::AsWritten);
+        assert!(word.in_strings::<i64>(&[], b"a").is_empty());
+        assert!(word.in_strings(&[1i64], b"a").is_empty());
     }
 }

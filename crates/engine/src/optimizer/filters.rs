@@ -1,11 +1,11 @@
 //! Filters with loops of our own.
 //!
 //! In: a finished physical plan. Out: the same plan, with filters, keys, arguments and projections that are computed faster.
-//! `text LIKE '%word%'` and its kin search views of strings as they lie in memory (searches.rs). In filters, values of one or two
+//! `text LIKE '%word%'` and its kin search strings as they lie in memory (searches.rs). In filters, values of one or two
 //! bytes and short strings are compared with a literal (compared.rs). Filters below our operator hand on what is left of a batch
 //! as it is, or select rows, where the operator counts and adds up.
 //! Invariant: types, NULLs and results are DataFusion's, which also computes all that come in other forms.
-//! Not here: the loops (kernels, `word` and `compare`); plans for DataFusion's operator. What is known of rows and scans follows
+//! Not here: the loops (kernels, `word`, `like` and `compare`); plans for DataFusion's operator. What is known of rows and scans follows
 //! from the form of comparisons: the rule leaves those by which scans prune and which say what is constant.
 
 mod searches;
@@ -33,7 +33,7 @@ use crate::expr::plan_expressions::exchanged;
 use crate::expr::specialised::{Kernel, specialise};
 use crate::runtime::options::{GroupByOperator, SessionOptions};
 use compared::LiteralComparison;
-use searches::{WordSearch, searched};
+use searches::{TextSearch, searched};
 
 /// The rule.
 #[derive(Debug)]
@@ -121,7 +121,11 @@ fn in_scan(scan: &DataSourceExec) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     };
     // By the form of a comparison a scan that opens a file leaves out what bounds and Bloom filters exclude.
     let prunes = options.pruning || options.enable_page_index || options.bloom_filter_on_read;
-    let is_free = |of: &OwnLoop| !prunes || matches!(of, OwnLoop::Searched(_));
+    let says_nothing = |of: &OwnLoop| match of {
+        OwnLoop::Searched(search) => !search.follows_from_bounds(),
+        OwnLoop::Compared(_) => false,
+    };
+    let is_free = |of: &OwnLoop| !prunes || says_nothing(of);
     let schema = source.table_schema().table_schema();
     let predicate = in_loops(predicate, schema, &is_free)?;
     if !predicate.transformed {
@@ -145,7 +149,7 @@ fn in_searches(
     schema: &Schema,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
     specialise(expr, |expr| {
-        WordSearch::of(expr, Some(schema)).map(|search| OwnLoop::Searched(Box::new(search)))
+        TextSearch::of(expr, Some(schema)).map(|search| OwnLoop::Searched(Box::new(search)))
     })
 }
 
@@ -167,14 +171,14 @@ fn in_loops(
 
 #[derive(Debug)]
 enum OwnLoop {
-    Searched(Box<WordSearch>),
+    Searched(Box<TextSearch>),
     Compared(LiteralComparison),
 }
 
 impl OwnLoop {
     /// The loop for an expression over a schema; without one, for what took the place of an expression that has a loop.
     fn of(expr: &Arc<dyn PhysicalExpr>, schema: Option<&Schema>) -> Option<OwnLoop> {
-        if let Some(search) = WordSearch::of(expr, schema) {
+        if let Some(search) = TextSearch::of(expr, schema) {
             return Some(OwnLoop::Searched(Box::new(search)));
         }
         let binary = expr.downcast_ref::<BinaryExpr>()?;

@@ -90,7 +90,8 @@ fn last_name(name: &ObjectName) -> String {
     last.unwrap_or_default().to_lowercase()
 }
 
-fn is_volatile(expr: &Expr) -> bool {
+/// Whether it calls a function with another value each time.
+pub(super) fn is_volatile(expr: &Expr) -> bool {
     match expr {
         Expr::Function(function) => VOLATILE.contains(&last_name(&function.name).as_str()),
         _ => false,
