@@ -7,9 +7,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use datafusion::arrow::array::StringArray;
+use datafusion::arrow::array::{AsArray, StringArray};
 use datafusion::arrow::compute::cast;
-use datafusion::arrow::datatypes::DataType;
+use datafusion::arrow::datatypes::{DataType, TimeUnit, TimestampNanosecondType};
 use datafusion::common::{Result, exec_err, plan_err};
 use datafusion::functions::datetime::to_char;
 use datafusion::functions::string::expr_fn::{lower, upper};
@@ -89,7 +89,11 @@ pub(crate) fn with_sql_format(call: &mut ScalarFunction) -> Result<Option<Expr>>
             }
         },
         ("to_date" | "to_timestamp", [value, formats @ ..]) => {
-            let changed = with_readable_formats(value, formats)?;
+            let mut changed = with_readable_formats(value, formats)?;
+            if name == "to_timestamp" && !formats.is_empty() && !call.func.inner().is::<InZone>() {
+                call.func = Arc::new(ScalarUDF::from(InZone(Arc::clone(&call.func))));
+                changed = true;
+            }
             Ok(changed.then(|| Expr::ScalarFunction(call.clone())))
         }
         _ => Ok(None),
@@ -270,7 +274,7 @@ impl ScalarUDFImpl for CheckedFormat {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let formats = cast(&args.args[0].to_array(args.number_rows)?, &DataType::Utf8)?;
-        let strings: &StringArray = datafusion::arrow::array::AsArray::as_string(&formats);
+        let strings: &StringArray = formats.as_string();
         match strings.iter().flatten().find(|text| is_sql_format(text)) {
             Some(text) => exec_err!("the format '{text}' has no field, as %Y-%m-%d has"),
             None => Ok(ColumnarValue::Array(formats)),
@@ -305,7 +309,7 @@ impl ScalarUDFImpl for ReadableFormat {
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let formats = cast(&args.args[0].to_array(args.number_rows)?, &DataType::Utf8)?;
-        let formats: &StringArray = datafusion::arrow::array::AsArray::as_string(&formats);
+        let formats: &StringArray = formats.as_string();
         let mut known: Option<(&str, String)> = None;
         let readable = formats.iter().map(|format| {
             let Some(format) = format else {
@@ -323,6 +327,41 @@ impl ScalarUDFImpl for ReadableFormat {
         });
         let readable = readable.collect::<Result<StringArray>>()?;
         Ok(ColumnarValue::Array(Arc::new(readable)))
+    }
+}
+
+/// `to_timestamp` by formats, whose columns DataFusion gives without the zone that it says they have.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct InZone(Arc<ScalarUDF>);
+
+impl ScalarUDFImpl for InZone {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn signature(&self) -> &Signature {
+        self.0.signature()
+    }
+
+    fn return_type(&self, types: &[DataType]) -> Result<DataType> {
+        self.0.return_type(types)
+    }
+
+    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
+        let returns = args.return_field.data_type().clone();
+        match (self.0.invoke_with_args(args)?, returns) {
+            (ColumnarValue::Array(times), DataType::Timestamp(TimeUnit::Nanosecond, zone)) => {
+                // The same moments: a cast would take them for those of the zone's clock.
+                Ok(match times.as_primitive_opt::<TimestampNanosecondType>() {
+                    Some(nanos) => {
+                        let nanos = nanos.clone().with_timezone_opt(zone);
+                        ColumnarValue::Array(Arc::new(nanos))
+                    }
+                    None => ColumnarValue::Array(times),
+                })
+            }
+            (times, _) => Ok(times),
+        }
     }
 }
 

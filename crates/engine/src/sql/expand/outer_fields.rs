@@ -101,10 +101,13 @@ impl VisitorMut for OuterFields {
                     Expr::CompoundIdentifier(column)
                 }
             };
+            // As DataFusion has names: in small letters unless they are in quotes.
             let access = |field: Ident| {
-                AccessExpr::Subscript(Subscript::Index {
-                    index: text(&field.value),
-                })
+                let name = match field.quote_style {
+                    Some(_) => field.value,
+                    None => field.value.to_lowercase(),
+                };
+                AccessExpr::Subscript(Subscript::Index { index: text(&name) })
             };
             *expr = Expr::CompoundFieldAccess {
                 root: Box::new(root),
