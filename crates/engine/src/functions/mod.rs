@@ -84,8 +84,8 @@ pub(crate) use casts::zones::{is_zone_cast, is_zone_sum, zone_cast, zone_sum};
 pub(crate) use lengths::text_views;
 pub(crate) use row_values::ROW_VALUE;
 pub(crate) use scalar::{
-    CENTURY, JSON, JSON_AS, MILLENNIUM, is_json, json_kept, json_part, list_in_order,
-    marked_as_json,
+    CENTURY, JSON, JSON_AS, JSON_EACH, JSON_ELEMENT, JSON_TREE, MILLENNIUM, is_json, json_kept,
+    json_part, list_in_order, marked_as_json,
 };
 pub(crate) use sequences::{AfterLast, OldSequence, SequenceNumbers, Sequences};
 pub(crate) use sql_formats::with_sql_format;

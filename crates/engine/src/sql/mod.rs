@@ -30,6 +30,7 @@ pub(crate) mod naming;
 pub(crate) mod planned;
 pub(crate) mod place;
 
+pub(crate) use clauses::LATERAL_TABLE;
 pub use fixes::composite_groups::composite_groups;
 pub(crate) use fixes::row_subqueries::compare_rows;
 pub(crate) use fixes::shared_tables::name_shared_tables;

@@ -26,6 +26,7 @@ mod json_text;
 mod json;
 mod json_written;
 mod json_shapes;
+mod json_elements;
 mod types;
 
 use datafusion::logical_expr::ScalarUDF;
@@ -34,6 +35,7 @@ pub(super) use dates::{interval_by, interval_of_parts, interval_times};
 pub(crate) use eras::{CENTURY, MILLENNIUM};
 pub(crate) use json::{JSON_OF as JSON, is_json, json_part};
 pub(super) use json::{json_extract, json_extract_string};
+pub(crate) use json_elements::{JSON_EACH, JSON_ELEMENT, JSON_TREE};
 pub(crate) use json_shapes::JSON_AS;
 pub(super) use json_written::{json_entries, to_json};
 pub(crate) use json_written::{json_kept, marked_as_json};
@@ -62,6 +64,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         json::functions(),
         json_written::functions(),
         json_shapes::functions(),
+        json_elements::functions(),
         types::functions(),
     ];
     dates

@@ -1,13 +1,61 @@
+//! LATERAL whose outer columns stand in subqueries of its expressions alone is marked, since DataFusion takes it for no LATERAL; and
 //! LATERAL behind a comma: `FROM a, b CROSS JOIN LATERAL (… a.x …) l` is `FROM a CROSS JOIN b CROSS JOIN LATERAL (… a.x …) l`.
 //!
-//! In: the FROM of a SELECT. Out: the same joins, in which a LATERAL query has all that stands before it on its left.
+//! In: the FROM of a SELECT. Out: the same joins, in which a LATERAL query has all that stands before it on its left; around a
+//! query with such subqueries one of a name that the optimizer knows.
 //! Invariant: rows, columns and their order stay. Only inner, cross and left joins move, none with USING, whose columns might
 //! be found in more tables than before.
 //! Not here: what LATERAL means (optimizer/fixes/unnested).
 
+use std::ops::ControlFlow;
+
 use datafusion::sql::sqlparser::ast::{
-    Join, JoinConstraint, JoinOperator, TableFactor, TableWithJoins,
+    Expr, Join, JoinConstraint, JoinOperator, TableFactor, TableWithJoins, Visit, Visitor,
 };
+
+use crate::error::Result;
+use crate::sql::fixes::shared_tables::wrapped;
+
+/// The name of the query within a LATERAL that is one whatever DataFusion makes of it.
+pub(crate) const LATERAL_TABLE: &str = "__lateral";
+
+/// Marks the LATERAL queries with subqueries.
+pub(super) fn mark(from: &mut [TableWithJoins]) -> Result<()> {
+    let factors = from.iter_mut().flat_map(|table| {
+        let joined = table.joins.iter_mut().map(|join| &mut join.relation);
+        std::iter::once(&mut table.relation).chain(joined)
+    });
+    for factor in factors {
+        // Without a name its columns have those of the tables within.
+        if let TableFactor::Derived {
+            lateral: true,
+            subquery,
+            alias: Some(_),
+            ..
+        } = factor
+            && subquery.visit(&mut SubquerySearch).is_break()
+        {
+            **subquery = wrapped(subquery.as_ref().clone(), LATERAL_TABLE)?;
+        }
+    }
+    Ok(())
+}
+
+/// Stops at a subquery of an expression.
+struct SubquerySearch;
+
+impl Visitor for SubquerySearch {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &Expr) -> ControlFlow<()> {
+        match expr {
+            Expr::Subquery(_) | Expr::Exists { .. } | Expr::InSubquery { .. } => {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}
 
 /// Makes one tree of joins of those that a LATERAL query may look into.
 pub(super) fn join_laterals(from: &mut Vec<TableWithJoins>) {

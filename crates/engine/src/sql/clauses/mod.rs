@@ -7,6 +7,7 @@
 //! Not here: tokens that the parser does not take (token_forms.rs); samples (samples.rs); conveniences of the select list.
 
 mod groupings;
+mod json_tables;
 mod laterals;
 mod row_limits;
 mod sources;
@@ -28,6 +29,7 @@ use crate::error::{Error, Result};
 use crate::sql::ast::position_of;
 use crate::sql::statement::visit;
 use crate::sql::walk::{done, flow};
+pub(crate) use laterals::LATERAL_TABLE;
 pub(super) use unnested::{SERIES, with_columns};
 
 /// Rewrites all clauses of a statement that have another form.
@@ -63,6 +65,10 @@ impl VisitorMut for Rewriting {
 
     fn pre_visit_select(&mut self, select: &mut Select) -> ControlFlow<Error> {
         sources::prewhere(select);
+        let tables = json_tables::elements(&mut select.from);
+        if let Err(error) = tables.and_then(|()| laterals::mark(&mut select.from)) {
+            return ControlFlow::Break(error);
+        }
         laterals::join_laterals(&mut select.from);
         unnested::unnest(&mut select.from);
         flow(windows::within(select).and_then(|_| groupings::sets(select)))

@@ -215,7 +215,7 @@ fn recursion(cte: &Cte) -> Result<Query> {
 }
 
 /// `SELECT * FROM (query) AS alias`.
-fn wrapped(query: Query, alias: &str) -> Result<Query> {
+pub(in crate::sql) fn wrapped(query: Query, alias: &str) -> Result<Query> {
     let mut outer = parse_query("SELECT * FROM t")?;
     if let SetExpr::Select(select) = outer.body.as_mut()
         && let Some(from) = select.from.first_mut()

@@ -40,6 +40,7 @@ use simple::{is_datafusion_predicate, is_datafusion_scalar};
 
 use super::each_plan;
 use super::read_once::is_of_recursion;
+use crate::sql::LATERAL_TABLE;
 
 /// The rule, which comes after the types are known.
 #[derive(Debug)]
@@ -367,14 +368,20 @@ fn side_of(expr: &Expr, left: &LogicalPlan, right: &LogicalPlan) -> Result<Optio
 
 /// A join whose right side refers to columns of the left one; `None` if it is no such join.
 fn unnested_lateral(join: &Join, names: &mut FreshNames) -> Result<Option<LogicalPlan>> {
-    let is_lateral = match join.right.as_ref() {
-        LogicalPlan::Subquery(_) => true,
-        LogicalPlan::SubqueryAlias(alias) => {
-            matches!(alias.input.as_ref(), LogicalPlan::Subquery(_))
-        }
-        _ => false,
+    let (is_known, is_marked) = match join.right.as_ref() {
+        LogicalPlan::Subquery(_) => (true, false),
+        LogicalPlan::SubqueryAlias(alias) => (
+            matches!(alias.input.as_ref(), LogicalPlan::Subquery(_)),
+            is_marked(&alias.input),
+        ),
+        _ => (false, false),
     };
-    if !is_lateral {
+    if !is_known && !is_marked {
+        return Ok(None);
+    }
+    let mut outer = outer_columns(&join.right)?;
+    outer.retain(|column| join.left.schema().has_column(column));
+    if !is_known && outer.is_empty() {
         return Ok(None);
     }
     if !matches!(join.join_type, JoinType::Inner | JoinType::Left) {
@@ -383,8 +390,6 @@ fn unnested_lateral(join: &Join, names: &mut FreshNames) -> Result<Option<Logica
             join.join_type
         );
     }
-    let mut outer = outer_columns(&join.right)?;
-    outer.retain(|column| join.left.schema().has_column(column));
     if outer.is_empty() {
         return Ok(None);
     }
@@ -401,6 +406,15 @@ fn unnested_lateral(join: &Join, names: &mut FreshNames) -> Result<Option<Logica
         .join_on(right.plan, join.join_type, on.collect::<Vec<_>>())?
         .build()?;
     Ok(Some(only_columns(plan, join.schema.columns())?))
+}
+
+/// Whether a plan is that of a LATERAL query which its text marks as one: DataFusion sees no outer columns in subqueries.
+fn is_marked(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(above) => is_marked(&above.input),
+        LogicalPlan::SubqueryAlias(alias) => alias.alias.table() == LATERAL_TABLE,
+        _ => false,
+    }
 }
 
 /// Whether a plan has scalar subqueries of any kind: DataFusion does not run those of VALUES.
