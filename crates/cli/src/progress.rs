@@ -1,7 +1,7 @@
 //! The progress bar: one line on the terminal of standard error while a query runs.
-//! In: the engine's snapshots. Out: `42% ████░░░░░░  12.3 M rows, 45.1 M rows/s, 1.20 M groups, 512 MB`.
-//! Invariant: nothing is drawn where standard error is no terminal or before `DELAY`. The line is gone when the query
-//! is done and before any result is written to the same terminal. It never wraps.
+//! In: the engine's snapshots. Out: `42% ████░░░░░░  8 s left, 12.3 M rows, 45.1 M rows/s, 1.20 M groups, 512 MB`.
+//! Invariant: nothing is drawn where standard error is no terminal or before `DELAY`; the line is gone when the query
+//! is done and before any result is written to the same terminal; it never wraps.
 //! Not here: how progress is measured.
 
 use std::io::{IsTerminal, Write};
@@ -13,6 +13,9 @@ use grouse::Progress;
 const DELAY: Duration = Duration::from_millis(200);
 /// Time between two drawings.
 pub const INTERVAL: Duration = Duration::from_millis(100);
+/// What has to be read, and how long it has to run, before anything is said about the rest.
+const SHARE_FOR_GUESS: f64 = 0.02;
+const TIME_FOR_GUESS: Duration = Duration::from_secs(1);
 /// Terminal cells of the bar itself.
 const BAR_CELLS: usize = 20;
 /// Carriage return, erase the line.
@@ -86,6 +89,7 @@ fn line(progress: &Progress, elapsed: Duration, width: usize) -> String {
     let mut length = line.chars().count();
     let rows_per_second = progress.input_rows as f64 / elapsed.as_secs_f64().max(1e-9);
     let facts = [
+        progress.input_share.and_then(|share| left(share, elapsed)),
         (progress.input_rows > 0).then(|| format!("{} rows", scaled(progress.input_rows as f64))),
         (progress.input_rows > 0).then(|| format!("{} rows/s", scaled(rows_per_second))),
         (progress.groups > 0).then(|| format!("{} groups", scaled(progress.groups as f64))),
@@ -102,6 +106,17 @@ fn line(progress: &Progress, elapsed: Duration, width: usize) -> String {
         line.push_str(&fact);
     }
     line.chars().take(width).collect()
+}
+
+/// `8 s left`, if the input goes on as it went; nothing while that would be a guess.
+fn left(share: f64, elapsed: Duration) -> Option<String> {
+    let is_known = (SHARE_FOR_GUESS..1.0).contains(&share) && elapsed >= TIME_FOR_GUESS;
+    let seconds = (elapsed.as_secs_f64() * (1.0 - share) / share).ceil();
+    is_known.then(|| match seconds as u64 {
+        seconds @ ..=99 => format!("{seconds} s left"),
+        seconds @ ..=5_999 => format!("{} min left", seconds.div_ceil(60)),
+        seconds => format!("{} h left", seconds.div_ceil(3_600)),
+    })
 }
 
 /// ` 42% ████████░░░░░░░░░░░░`
@@ -154,6 +169,17 @@ mod tests {
     }
 
     #[test]
+    fn the_time_left_is_said_once_it_is_known() {
+        let after = |share, seconds| left(share, Duration::from_secs(seconds));
+        assert_eq!(after(0.5, 8).as_deref(), Some("8 s left"));
+        assert_eq!(after(0.1, 30).as_deref(), Some("5 min left"));
+        assert_eq!(after(0.02, 3_600).as_deref(), Some("49 h left"));
+        for (share, seconds) in [(0.0, 8), (0.01, 8), (0.5, 0), (1.0, 8)] {
+            assert_eq!(after(share, seconds), None);
+        }
+    }
+
+    #[test]
     fn the_bar_fills() {
         assert_eq!(share_and_bar(0.0), format!("  0% {}", "░".repeat(20)));
         assert_eq!(
@@ -174,7 +200,7 @@ mod tests {
             ..Progress::default()
         };
         let second = Duration::from_secs(1);
-        let whole = " 42% ████████░░░░░░░░░░░░  123 M rows, 123 M rows/s, 1.20 M groups, 512 MB, 1.00 GB on disk";
+        let whole = " 42% ████████░░░░░░░░░░░░  2 s left, 123 M rows, 123 M rows/s, 1.20 M groups, 512 MB, 1.00 GB on disk";
         assert_eq!(line(&progress, second, 200), whole);
         for width in 0..200 {
             let line = line(&progress, second, width);

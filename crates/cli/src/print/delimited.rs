@@ -1,7 +1,7 @@
 //! Results as values with commas, tabs or other text between them.
 //! In: batches. Out: a header and a line per row; but for `list` quoted as RFC 4180 has it.
 //! Invariant: where fields are quoted, NULL is the text that stands for it and an equal string has quotes, so that the two can be
-//! told apart. NULL is an empty field, an empty string is `""`. A field is quoted as well if it holds the separator, a quote or a
+//! told apart: NULL is an empty field, an empty string is `""`. A field is quoted as well if it holds the separator, a quote or a
 //! line end. Nested values are JSON.
 
 use std::io::Write;
@@ -17,12 +17,12 @@ use crate::output::Output;
 /// Writes a result as separated values.
 pub struct Delimited<'a> {
     output: &'a mut Output,
-    form: FieldForm<'a>,
+    form: Separation<'a>,
 }
 
 /// How values stand beside each other.
 #[derive(Debug, Clone, Copy)]
-struct FieldForm<'a> {
+struct Separation<'a> {
     separator: &'a str,
     row_end: &'a str,
     null: &'a str,
@@ -43,7 +43,7 @@ impl<'a> Delimited<'a> {
         schema: &SchemaRef,
         output: &'a mut Output,
     ) -> Result<Self, PrintError> {
-        let form = FieldForm {
+        let form = Separation {
             separator: look.separators.column.as_deref().unwrap_or(separator),
             row_end: look.separators.row.as_deref().unwrap_or("\n"),
             null: look.null.as_deref().unwrap_or(""),
@@ -58,7 +58,7 @@ impl<'a> Delimited<'a> {
         schema: &SchemaRef,
         output: &'a mut Output,
     ) -> Result<Self, PrintError> {
-        let form = FieldForm {
+        let form = Separation {
             separator: look.separators.column.as_deref().unwrap_or("|"),
             row_end: look.separators.row.as_deref().unwrap_or("\n"),
             null: look.null(),
@@ -112,7 +112,7 @@ impl ResultWriter for Delimited<'_> {
     }
 }
 
-impl FieldForm<'_> {
+impl Separation<'_> {
     fn push(&self, text: &str, line: &mut String) {
         if self.quotes == Quotes::Never || !self.has_to_be_quoted(text) {
             line.push_str(text);
@@ -145,7 +145,7 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, separator: &str, null: &str, expected: &str) {
-        let form = FieldForm {
+        let form = Separation {
             separator,
             row_end: "\n",
             null,

@@ -1,8 +1,7 @@
 //! Values as SQL literals.
 //! In: the columns of a batch. Out: the literal of one value after the other.
-//! Invariant: the engine reads a literal as the value that it was written for. Strings double their quotes, times and intervals
-//! name their type, bytes are `X'…'`. Long decimals and floats that no digits stand for are casts, nested values are `[…]`, `{…}`
-//! and `MAP {…}`.
+//! Invariant: the engine reads a literal as the value that it was written for: strings double their quotes, times and intervals name
+//! their type, bytes are `X'…'`, long decimals and floats that no digits stand for are casts, nested values are `[…]`, `{…}` and `MAP {…}`.
 //! Not here: text for people and for other formats (cells.rs).
 
 use std::fmt::Write as _;
@@ -21,15 +20,15 @@ use super::PrintError;
 const DIGITS_OF_DOUBLE: u8 = 15;
 
 /// A column with its values in the form that literals are made of.
-pub struct WrittenLiterals {
+pub struct LiteralColumn {
     values: ArrayRef,
     /// The type before: a timestamp is a string in `values`.
     data_type: DataType,
 }
 
-impl WrittenLiterals {
+impl LiteralColumn {
     /// The columns of `batch`.
-    pub fn columns(batch: &RecordBatch) -> Result<Vec<WrittenLiterals>, PrintError> {
+    pub fn columns(batch: &RecordBatch) -> Result<Vec<LiteralColumn>, PrintError> {
         let columns = batch.columns().iter().map(|column| {
             let flat = match column.data_type() {
                 DataType::RunEndEncoded(_, values) => cast(column, values.data_type())?,
@@ -39,7 +38,7 @@ impl WrittenLiterals {
             let values =
                 grouse::written(&flat).map_err(|error| ArrowError::ExternalError(error.into()))?;
             let data_type = flat.data_type().clone();
-            Ok(WrittenLiterals { values, data_type })
+            Ok(LiteralColumn { values, data_type })
         });
         Ok(columns.collect::<Result<_, ArrowError>>()?)
     }
@@ -238,7 +237,7 @@ mod tests {
     fn check(array: ArrayRef, expected: &[&str]) {
         let rows = array.len();
         let batch = RecordBatch::try_from_iter([("c", array)]).unwrap();
-        let columns = WrittenLiterals::columns(&batch).unwrap();
+        let columns = LiteralColumn::columns(&batch).unwrap();
         let literals = columns[0].literals().unwrap();
         let found: Vec<String> = (0..rows)
             .map(|row| {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::literals::{WrittenLiterals, push_quoted};
+use super::literals::{LiteralColumn, push_quoted};
 use super::{Look, PrintError, ResultWriter};
 use crate::output::Output;
 
@@ -67,8 +67,8 @@ impl<'a> Statements<'a> {
 
 impl ResultWriter for Statements<'_> {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), PrintError> {
-        let columns = WrittenLiterals::columns(batch)?;
-        let literals = columns.iter().map(WrittenLiterals::literals);
+        let columns = LiteralColumn::columns(batch)?;
+        let literals = columns.iter().map(LiteralColumn::literals);
         let literals = literals.collect::<Result<Vec<_>, _>>()?;
         let mut line = String::new();
         for row in 0..batch.num_rows() {

@@ -1,6 +1,6 @@
 //! Help while a person types: colors, proposals, what was typed before, and whether Enter runs it.
 //! In: the text and the cursor. Out: what the line editor asks for.
-//! Invariant: colors change no width, and there are none where NO_COLOR is set (the editor sees to it). Enter runs a text whose last
+//! Invariant: colors change no width, and neither they (the editor sees to it) nor hints are there where NO_COLOR is set. Enter runs a text whose last
 //! piece is complete: a command, or SQL up to a `;`.
 
 use std::borrow::Cow;
@@ -31,6 +31,8 @@ const HINT: &str = "\x1b[2m";
 pub struct Assistant {
     names: Names,
     history: HistoryHinter,
+    /// Without colors a hint would look like what is typed.
+    has_hints: bool,
 }
 
 impl Assistant {
@@ -39,6 +41,7 @@ impl Assistant {
         Assistant {
             names,
             history: HistoryHinter::new(),
+            has_hints: std::env::var_os("NO_COLOR").is_none_or(|set| set.is_empty()),
         }
     }
 
@@ -84,7 +87,7 @@ impl Hinter for Assistant {
     type Hint = Suggestion;
 
     fn hint(&self, line: &str, pos: usize, context: &Context<'_>) -> Option<Suggestion> {
-        if pos < line.len() || line.trim().is_empty() {
+        if !self.has_hints || pos < line.len() || line.trim().is_empty() {
             return None;
         }
         if let Some(rest) = self.history.hint(line, pos, context) {

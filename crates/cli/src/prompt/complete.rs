@@ -31,7 +31,7 @@ pub fn complete(names: &Names, text: &str, at: usize) -> (usize, Vec<Pair>) {
     match kind {
         Some(Kind::Text) if lexer.is_inside() => within_string(before, start),
         Some(Kind::Name) if lexer.is_inside() => {
-            let statement = Statement::around(text, start);
+            let statement = Statement::around(text, at);
             let candidates = names.tables().into_iter().chain(statement.columns(names));
             let written = before[start + 1..].to_lowercase();
             let quoted = candidates
@@ -98,11 +98,11 @@ fn of_command(names: &Names, line: &str) -> (usize, Vec<Pair>) {
 
 /// Names and keywords, for the word `written` that begins at `start`.
 fn of_sql(names: &Names, text: &str, start: usize, written: &str) -> Vec<Pair> {
-    let statement = Statement::around(text, start);
+    let statement = Statement::around(text, start + written.len());
     let found = match statement.place(start) {
-        CompletionPlace::Start => in_case_of(written, STARTS),
-        CompletionPlace::Of(relation) => statement.columns_of(names, &relation),
-        CompletionPlace::Relation => {
+        Expected::Start => in_case_of(written, STARTS),
+        Expected::Of(relation) => statement.columns_of(names, &relation),
+        Expected::Relation => {
             let functions = names.table_functions().into_iter();
             (names
                 .tables()
@@ -112,8 +112,8 @@ fn of_sql(names: &Names, text: &str, start: usize, written: &str) -> Vec<Pair> {
             .chain(functions.map(|name| format!("{name}(")))
             .collect()
         }
-        CompletionPlace::Value if written.is_empty() => statement.columns(names),
-        CompletionPlace::Value => {
+        Expected::Value if written.is_empty() => statement.columns(names),
+        Expected::Value => {
             let functions = names.functions().into_iter();
             (statement.columns(names).into_iter())
                 .chain(
@@ -171,7 +171,7 @@ fn quoted_if_needed(name: &str) -> String {
 
 /// What can stand at a place.
 #[derive(Debug, PartialEq, Eq)]
-enum CompletionPlace {
+enum Expected {
     /// A statement begins.
     Start,
     /// A table, a file or a function of rows.
@@ -189,9 +189,11 @@ struct Statement<'a> {
 }
 
 impl<'a> Statement<'a> {
+    /// A word ends at the cursor, also where the next one follows without a blank.
     fn around(text: &'a str, at: usize) -> Statement<'a> {
+        let behind = tokens(&text[at..]).map(|(start, token)| (at + start, token));
         let mut kept: Vec<(usize, Token)> = Vec::new();
-        for (start, token) in tokens(text) {
+        for (start, token) in tokens(&text[..at]).chain(behind) {
             if &text[start..start + token.len] == ";" {
                 if start >= at {
                     break;
@@ -217,26 +219,26 @@ impl<'a> Statement<'a> {
         words.iter().any(|word| self.is(nth, word))
     }
 
-    fn place(&self, at: usize) -> CompletionPlace {
+    fn place(&self, at: usize) -> Expected {
         let count = self.tokens.partition_point(|(start, _)| *start < at);
         let Some(last) = count.checked_sub(1) else {
-            return CompletionPlace::Start;
+            return Expected::Start;
         };
         if self.token(last) == "." {
             return match last.checked_sub(1) {
-                Some(name) => CompletionPlace::Of(unquoted(self.token(name))),
-                None => CompletionPlace::Value,
+                Some(name) => Expected::Of(unquoted(self.token(name))),
+                None => Expected::Value,
             };
         }
         if self.is_one_of(last, BEFORE_RELATIONS) {
-            return CompletionPlace::Relation;
+            return Expected::Relation;
         }
         let keyword = (0..last).rev().find(|nth| is_keyword(self.token(*nth)));
         match keyword {
             Some(nth) if self.token(last) == "," && self.is_one_of(nth, &["FROM", "JOIN"]) => {
-                CompletionPlace::Relation
+                Expected::Relation
             }
-            _ => CompletionPlace::Value,
+            _ => Expected::Value,
         }
     }
 
@@ -339,23 +341,20 @@ fn unquoted(name: &str) -> String {
 mod tests {
     use super::*;
 
-    fn place(text: &str) -> CompletionPlace {
+    fn place(text: &str) -> Expected {
         Statement::around(text, text.len()).place(text.len())
     }
 
     #[test]
     fn places() {
-        assert_eq!(place(""), CompletionPlace::Start);
-        assert_eq!(place("SELECT 1; "), CompletionPlace::Start);
-        assert_eq!(place("SELECT "), CompletionPlace::Value);
-        assert_eq!(place("SELECT a FROM "), CompletionPlace::Relation);
-        assert_eq!(place("SELECT a FROM t, "), CompletionPlace::Relation);
-        assert_eq!(place("SELECT a, "), CompletionPlace::Value);
-        assert_eq!(
-            place("SELECT a FROM t WHERE b IN (1, "),
-            CompletionPlace::Value
-        );
-        assert_eq!(place("SELECT \"T\"."), CompletionPlace::Of("T".to_owned()));
+        assert_eq!(place(""), Expected::Start);
+        assert_eq!(place("SELECT 1; "), Expected::Start);
+        assert_eq!(place("SELECT "), Expected::Value);
+        assert_eq!(place("SELECT a FROM "), Expected::Relation);
+        assert_eq!(place("SELECT a FROM t, "), Expected::Relation);
+        assert_eq!(place("SELECT a, "), Expected::Value);
+        assert_eq!(place("SELECT a FROM t WHERE b IN (1, "), Expected::Value);
+        assert_eq!(place("SELECT \"T\"."), Expected::Of("T".to_owned()));
     }
 
     #[track_caller]
@@ -385,6 +384,8 @@ mod tests {
         );
         check("SELECT * FROM (SELECT 1 FROM t) WHERE", &[("t", None)]);
         check("SELECT a FROM ", &[]);
+        let statement = Statement::around("SELECT visFROM t; FROM u", "SELECT vis".len());
+        assert_eq!(statement.relations(), [("t".to_owned(), None)]);
     }
 
     #[test]

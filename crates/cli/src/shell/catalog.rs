@@ -3,7 +3,6 @@
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::DataType;
-use grouse::Error;
 use grouse::sql_name;
 
 use crate::lexer::{Kind, tokens};
@@ -234,21 +233,19 @@ fn no_table(name: &str) -> Complaint {
 /// A failure of SQL that the user did not write: its line and column would only confuse.
 pub(super) fn without_place(failure: Failure) -> Complaint {
     match failure {
-        Failure::Engine(error) => match *error {
-            Error::UnknownTable { name, nearest, .. } => {
-                let position = None;
-                Complaint::Text(
-                    Error::UnknownTable {
-                        name,
-                        nearest,
-                        position,
-                    }
-                    .to_string(),
-                )
-            }
-            other => Complaint::Text(other.to_string()),
-        },
+        Failure::Engine(error) => Complaint::Text(placeless(&error.to_string())),
         other => Complaint::Failure(other),
+    }
+}
+
+/// The message without ` (line 1, column 50)`.
+fn placeless(message: &str) -> String {
+    let Some((before, rest)) = message.split_once(" (line ") else {
+        return message.to_owned();
+    };
+    match rest.split_once(')') {
+        Some((place, after)) if place.contains(", column ") => format!("{before}{after}"),
+        _ => message.to_owned(),
     }
 }
 
@@ -277,6 +274,17 @@ mod tests {
             ("aab", "a%ab", true),
         ] {
             assert_eq!(is_like(name, pattern), expected, "{name} {pattern}");
+        }
+    }
+
+    #[test]
+    fn places_are_taken_out_of_messages() {
+        for (message, expected) in [
+            ("no 'x' (line 1, column 50): not there", "no 'x': not there"),
+            ("no 'x' (line 1, column 50)", "no 'x'"),
+            ("no (line of) 'x'", "no (line of) 'x'"),
+        ] {
+            assert_eq!(placeless(message), expected);
         }
     }
 

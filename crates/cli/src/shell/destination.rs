@@ -116,6 +116,12 @@ impl Shell {
             self.note_temporaries();
             return Ok(());
         };
+        if to.life == Life::Once && to.results == 0 && !to.is_written {
+            // Nothing came that it was about.
+            drop(to);
+            self.note_temporaries();
+            return Ok(());
+        }
         let closed = {
             // A program that reads the results may have the terminal.
             let _elsewhere = self.runner.interrupts().elsewhere();

@@ -171,14 +171,20 @@ impl Shell {
                 "output",
                 self.aside
                     .as_ref()
-                    .map_or("where it was at first", |_| "set by .output")
+                    .map_or("not redirected", |_| "redirected")
                     .to_owned(),
             ),
             ("pager", pager),
             ("prompt", format!("{:?}", settings.prompt)),
             ("separator", own(&look.separators.column)),
             ("timer", timer.to_owned()),
-            ("width", widths.join(" ")),
+            (
+                "width",
+                match widths.is_empty() {
+                    true => "the columns' own".to_owned(),
+                    false => widths.join(" "),
+                },
+            ),
         ];
         let text: String = lines
             .iter()

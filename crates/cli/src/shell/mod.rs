@@ -40,19 +40,19 @@ pub struct Shell {
     base: Destination,
     /// Where results go instead, since `.output` or `.once`.
     aside: Option<Destination>,
-    place: StatementSource,
+    author: Author,
     /// Files that are being read, one by the other.
     depth: usize,
     failures: usize,
 }
 
-/// Who types.
+/// Who says what is to run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum StatementSource {
+enum Author {
     /// A script.
     Script,
-    /// A person.
-    Prompt,
+    /// A person at the prompt.
+    Person,
 }
 
 /// Why pieces stop.
@@ -76,7 +76,7 @@ impl Shell {
             settings,
             base: Destination::new(output, Life::Session),
             aside: None,
-            place: StatementSource::Script,
+            author: Author::Script,
             depth: 0,
             failures: 0,
         }
@@ -104,7 +104,7 @@ impl Shell {
 
     /// From now on a person types: failures end nothing, and results longer than the screen are paged.
     pub fn at_prompt(&mut self) {
-        self.place = StatementSource::Prompt;
+        self.author = Author::Person;
         if self.settings.pager_is_wanted
             && let Err(error) = self.base.output.page(None)
         {
@@ -171,7 +171,7 @@ impl Shell {
         let ends = match self.settings.bail {
             Bail::Always => true,
             Bail::Never => false,
-            Bail::Scripts => self.place == StatementSource::Script || self.depth > 0,
+            Bail::Scripts => self.author == Author::Script || self.depth > 0,
         };
         match ran {
             Err(Stop::Failed) if !ends => {
