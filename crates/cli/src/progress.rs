@@ -1,7 +1,7 @@
 //! The progress bar: one line on the terminal of standard error while a query runs.
 //! In: the engine's snapshots. Out: `42% ████░░░░░░  8 s left, 12.3 M rows, 45.1 M rows/s, 1.20 M groups, 512 MB`.
-//! Invariant: nothing is drawn where standard error is no terminal or before `DELAY`; the line is gone when the query
-//! is done and before any result is written to the same terminal; it never wraps.
+//! Invariant: nothing is drawn where standard error is no terminal or before `DELAY`. The line is gone when the query
+//! is done and before any result is written to the same terminal. It never wraps.
 //! Not here: how progress is measured.
 
 use std::io::{IsTerminal, Write};

@@ -1,7 +1,7 @@
 //! Patterns of LIKE in strings.
 //!
-//! In: a pattern in which `%` stands for any text, `_` for any character, and `\` before a character for just that one; strings in
-//! UTF-8, one behind the other or as Arrow's views. Out: true of each that is as the pattern says.
+//! In: a pattern; strings in UTF-8, one behind the other or as Arrow's views. `%` stands for any text, `_` for any character, `\`
+//! before a character for just that one. Out: true of each that is as the pattern says.
 //! Invariant: of a pattern that is free on both sides, strings without its longest word are left out in one pass first.
 //! Not here: patterns without any text of their own, letters beyond ASCII in another case, NULL.
 

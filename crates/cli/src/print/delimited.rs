@@ -1,7 +1,7 @@
 //! Results as values with commas, tabs or other text between them.
 //! In: batches. Out: a header and a line per row; but for `list` quoted as RFC 4180 has it.
-//! Invariant: where fields are quoted, NULL is the text that stands for it and an equal string has quotes, so that the two can be
-//! told apart: NULL is an empty field, an empty string is `""`. A field is quoted as well if it holds the separator, a quote or a
+//! Invariant: where fields are quoted, NULL is the text that stands for it and an equal string has quotes. The two can be told
+//! apart: NULL is an empty field, an empty string is `""`. A field is quoted as well if it holds the separator, a quote or a
 //! line end. Nested values are JSON.
 
 use std::io::Write;

@@ -1,7 +1,7 @@
 //! Values as SQL literals.
 //! In: the columns of a batch. Out: the literal of one value after the other.
-//! Invariant: the engine reads a literal as the value that it was written for: strings double their quotes, times and intervals name
-//! their type, bytes are `X'…'`, long decimals and floats that no digits stand for are casts, nested values are `[…]`, `{…}` and `MAP {…}`.
+//! Invariant: the engine reads a literal as the value that it was written for. Strings double their quotes, times and intervals name
+//! their type, bytes are `X'…'`. Long decimals and floats that no digits stand for are casts. Nested values are `[…]`, `{…}`, `MAP {…}`.
 //! Not here: text for people and for other formats (cells.rs).
 
 use std::fmt::Write as _;

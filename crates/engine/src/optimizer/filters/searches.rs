@@ -27,7 +27,7 @@ use crate::functions::text_views;
 /// Letters beyond ASCII that are `k` and `s` in another case: the sign of Kelvin and the long s.
 const OF_K_AND_S: [&str; 2] = ["\u{212a}", "\u{17f}"];
 
-/// Words that are looked for together. A search for 2 to 8 of them takes 0.2 to 0.9 of the time of one search each, that for 40
+/// Words that are looked for together. A search for 2 to 8 of them takes 0.2 to 0.9 of the time of one search each. That for 40
 /// takes 1.3 times as long (8,192 strings of 62 bytes).
 const WORDS_MAX: usize = 32;
 

@@ -1,8 +1,8 @@
-//! LATERAL whose outer columns stand in subqueries of its expressions alone is marked, since DataFusion takes it for no LATERAL; and
+//! LATERAL whose outer columns stand in subqueries of its expressions alone is marked, since DataFusion takes it for no LATERAL. And
 //! LATERAL behind a comma: `FROM a, b CROSS JOIN LATERAL (… a.x …) l` is `FROM a CROSS JOIN b CROSS JOIN LATERAL (… a.x …) l`.
 //!
-//! In: the FROM of a SELECT. Out: the same joins, in which a LATERAL query has all that stands before it on its left; around a
-//! query with such subqueries one of a name that the optimizer knows.
+//! In: the FROM of a SELECT. Out: the same joins, in which a LATERAL query has all that stands before it on its left. Around a
+//! query with such subqueries stands one of a name that the optimizer knows.
 //! Invariant: rows, columns and their order stay. Only inner, cross and left joins move, none with USING, whose columns might
 //! be found in more tables than before.
 //! Not here: what LATERAL means (optimizer/fixes/unnested).
