@@ -15,7 +15,8 @@ use crate::endings;
 use crate::output::Compression;
 use crate::print::Format;
 
-const EXAMPLES: &str = "\
+/// How to use the shell, below the options in its help.
+pub const EXAMPLES: &str = "\
 Examples:
   grouse \"SELECT region, count(*) FROM 'visits/*.parquet' GROUP BY region\"
   grouse -f report.sql --format csv -o report.csv
@@ -87,9 +88,26 @@ pub struct Args {
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parse_setting)]
     pub settings: Vec<(String, String)>,
 
+    /// Write the manual page, or what a shell needs to complete these options
+    #[arg(long, value_enum, value_name = "WHAT", hide = true)]
+    pub generate: Option<Generated>,
+
     /// What is to run, in the order of the command line.
     #[arg(skip)]
     pub steps: Vec<Step>,
+}
+
+/// What is written of the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Generated {
+    /// A manual page
+    Man,
+    /// A script for bash
+    Bash,
+    /// A script for zsh
+    Zsh,
+    /// A script for fish
+    Fish,
 }
 
 /// Something that the command line says is to run.

@@ -17,6 +17,7 @@ mod progress;
 mod run;
 mod report;
 mod shell;
+mod manual;
 mod prompt;
 mod startup;
 mod profile;
@@ -48,6 +49,10 @@ fn main() -> ExitCode {
         return profile::run(&arguments);
     }
     let (args, options) = Args::parse_all();
+    if let Some(what) = args.generate {
+        prompt::tell(manual::text(what).trim_end());
+        return ExitCode::SUCCESS;
+    }
     grouse_allocator::keep_pages();
     match start(&args, options) {
         Ok(code) => code,

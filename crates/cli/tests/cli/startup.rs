@@ -67,7 +67,10 @@ fn files_are_tables() {
     );
     assert_eq!(ran.succeeded(), "o,p,q\n3,2,2\n");
     let missing = grouse_in(folder.path(), &["nosuch.csv", "SELECT 1"]).failed(1);
-    assert!(missing.contains("nosuch.csv"), "{missing}");
+    assert!(
+        missing.contains("nosuch.csv") && !missing.contains("line 1"),
+        "{missing}"
+    );
     // Without SQL it comes from standard input.
     let orders = folder.path().join("orders.csv");
     let ran = grouse_fed(
@@ -139,4 +142,27 @@ fn words_without_a_dot_are_commands() {
     assert!(grouse(&["help"]).succeeded().contains(".tables"));
     assert!(grouse(&["\\?"]).succeeded().contains(".tables"));
     assert_eq!(grouse(&["-c", ".exit 3", "-c", "SELECT 1"]).code, Some(3));
+}
+
+#[test]
+fn the_manual_and_completions() {
+    for (what, part) in [
+        ("man", ".SH OPTIONS"),
+        ("bash", "complete -o filenames -F _grouse grouse"),
+        ("zsh", "#compdef grouse"),
+        ("fish", "complete -c grouse -l memory-limit -r"),
+    ] {
+        let text = grouse(&["--generate", what]).succeeded();
+        assert!(text.contains(part) && text.contains("format"), "{text}");
+    }
+    let script = grouse(&["--generate", "bash"]).succeeded();
+    let probe = format!(
+        "{script}\nCOMP_WORDS=(grouse --form); COMP_CWORD=1; _grouse; echo \"${{COMPREPLY[@]}}\"\n\
+         COMP_WORDS=(grouse --format mark); COMP_CWORD=2; _grouse; echo \"${{COMPREPLY[@]}}\""
+    );
+    let ran = std::process::Command::new("bash")
+        .args(["-c", &probe])
+        .output()
+        .unwrap();
+    assert_eq!(String::from_utf8_lossy(&ran.stdout), "--format\nmarkdown\n");
 }
