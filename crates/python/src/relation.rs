@@ -7,6 +7,7 @@
 
 mod recipe;
 pub(crate) mod source;
+mod scans;
 mod variables;
 pub(crate) mod cursor;
 

@@ -36,6 +36,74 @@ def test_a_dataset(con, tmp_path):
     assert con.sql("SELECT count(*), sum(k) FROM scanner").fetchall() == [(3, 3)]
 
 
+SCANNED = {
+    "k": pa.array([1, 2, 3, None], pa.uint8()),
+    "s": ["a", "b", None, "d"],
+    "x": [0.5, float("nan"), -0.0, None],
+    "d": [dt.date(2024, 1, 1), None, dt.date(2024, 1, 3), dt.date(2024, 1, 4)],
+    "u": pa.array([2**64 - 1, 0, 1, None], pa.uint64()),
+    "c": pa.array(["p", "q", "p", None]).dictionary_encode(),
+}
+
+
+@pytest.fixture(params=["dataset", "lazy"])
+def scanned(request, tmp_path, monkeypatch):
+    """An object that scans, the same as a table, and what it has been asked."""
+    table, asked = pa.table(SCANNED), []
+    pa.parquet.write_table(table, tmp_path / "x.parquet")
+    made = pyarrow.dataset.dataset(tmp_path) if request.param == "dataset" else polars.scan_parquet(tmp_path / "x.parquet")
+    for kind in (grouse._objects.DatasetScan, grouse._objects.LazyScan):
+        scan = kind.scan
+
+        def recorded(self, columns, conditions, scan=scan):
+            asked.append((list(columns or []), list(conditions)))
+            return scan(self, columns, conditions)
+
+        monkeypatch.setattr(kind, "scan", recorded)
+    return made, table, asked
+
+
+@pytest.mark.parametrize(
+    ("where", "condition"),
+    [
+        ("k > 1", (">", "k", 1)),
+        ("2 > k", ("<", "k", 2)),
+        ("s = 'b'", ("=", "s", "b")),
+        ("k <> 2", ("<>", "k", 2)),
+        ("s IS NULL", ("is null", "s")),
+        ("d < DATE '2024-01-04'", ("<", "d", dt.date(2024, 1, 4))),
+        ("u = 18446744073709551615", ("=", "u", 2**64 - 1)),
+        ("k = 1 OR s = 'd'", ("or", [("=", "k", 1), ("=", "s", "d")])),
+    ],
+)
+def test_conditions_are_handed_on(con, scanned, where, condition):
+    made, table, asked = scanned
+    rows = con.sql(f"SELECT k, s FROM made WHERE {where}").fetchall()
+    assert sorted(rows, key=repr) == sorted(con.sql(f"SELECT k, s FROM table WHERE {where}".replace("table", '"table"')).fetchall(), key=repr)
+    columns, conditions = asked[-1]
+    assert condition in conditions, conditions
+    assert {"k", "s"} <= set(columns) <= {"k", "s", "d", "u"}
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["x > 1", "x = 0", "x <= 0.5", "c > 'p'", "k + 1 > 2", "upper(s) = 'B'", "k IN (1, 3)", "k NOT IN (1, 2)", "NOT (k > 1)",
+     "s LIKE 'a%'", "k > 1 AND x > 0", "k IS DISTINCT FROM 2"],
+)
+def test_conditions_mean_the_same(con, scanned, where):
+    made, table, _ = scanned  # noqa: F841
+    expected = con.sql(f'SELECT k, s, c FROM "table" WHERE {where}').fetchall()
+    assert sorted(con.sql(f"SELECT k, s, c FROM made WHERE {where}").fetchall(), key=repr) == sorted(expected, key=repr)
+
+
+def test_rows_are_counted_without_columns(con, scanned):
+    made, _, asked = scanned
+    assert con.sql("SELECT count(*) FROM made").fetchall() == [(4,)]
+    assert asked[-1] == (["k"], [])
+    assert con.from_df(made).columns == list(SCANNED)
+    assert len(asked) == 1, "a schema is known without reading"
+
+
 def test_a_dict_of_columns(con):
     columns = {  # noqa: F841
         "a": numpy.array([1, 2, 3]),

@@ -7,11 +7,14 @@ Not here: the methods; `sql`, `connect` and `default_connection` (the native mod
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
-from typing import Any
 
 from grouse._native import Connection, Relation, default_connection
+
+# What only type checkers read is not imported: it takes as long as all of this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 OF_CONNECTION = (
     "append",
@@ -70,7 +73,6 @@ def of_connection(name: str) -> Callable[..., Any]:
     """The function that is this method of the default connection."""
     method = getattr(Connection, name)
 
-    @functools.wraps(method)
     def function(*arguments: Any, **keywords: Any) -> Any:
         return getattr(default_connection(), name)(*arguments, **keywords)
 
@@ -81,7 +83,6 @@ def of_relation(name: str) -> Callable[..., Any]:
     """The function that is this method of a relation over an object that is a table."""
     method = getattr(Relation, name)
 
-    @functools.wraps(method)
     def function(df: Any, *arguments: Any, **keywords: Any) -> Any:
         return getattr(default_connection().from_df(df), name)(*arguments, **keywords)
 
@@ -100,6 +101,7 @@ def query_df(df: Any, virtual_table_name: str, sql_query: str) -> Relation:
 
 def _of_module(function: Callable[..., Any], name: str, before: str, method: Any) -> Callable[..., Any]:
     function.__name__ = function.__qualname__ = name
+    function.__wrapped__ = method
     function.__module__ = "grouse"
     function.__doc__ = before + (method.__doc__ or "")
     return function

@@ -1,18 +1,24 @@
 """Python objects that are tables though they have no Arrow stream of their own: what stands for them.
 
 In: any object. Out: an object with Arrow data, or None where the object is no table.
-Invariant: what is not in memory (a LazyFrame, a dataset) is read anew by each query, and only then; columns of arrays and lists
-have the values that they show, or there is an error that names the column.
+Invariant: what is not in memory (a LazyFrame, a dataset) is read anew by each query, and only then; a condition that is handed to
+it leaves out no row that the query wants. Columns of arrays and lists have the values that they show, or there is an error that
+names the column.
 Not here: frames and tables, which have a stream (_frames.py).
 """
 
 from __future__ import annotations
 
+import functools
+import operator
 import sys
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
 
 from grouse import _frames
+
+# A word and its parts: ("and", [condition, …]), ("<", column, value), ("in", column, [value, …]), ("is null", column).
+Condition: TypeAlias = tuple[Any, ...]
 
 
 def arrow_of(value: Any) -> Any:
@@ -20,9 +26,9 @@ def arrow_of(value: Any) -> Any:
     if isinstance(value, type):
         return None
     if _is(value, "polars", "LazyFrame"):
-        return Reread(lambda: _frames.of_polars(value.collect()))
+        return LazyScan(value)
     if _is(value, "pyarrow.dataset", "Dataset"):
-        return Reread(lambda: value.scanner().to_reader())
+        return DatasetScan(value)
     if _is(value, "pyarrow.dataset", "Scanner"):
         return Reread(value.to_reader)
     if _is(value, "numpy", "ndarray"):
@@ -40,6 +46,94 @@ class Reread:
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._opened().__arrow_c_stream__(requested_schema)
+
+
+class Scan:
+    """What reads the columns and rows that a query wants, each time it is asked."""
+
+    def schema(self) -> Any:
+        """The columns, as an object with `__arrow_c_schema__`."""
+        raise NotImplementedError
+
+    def scan(self, columns: Sequence[str] | None, conditions: Sequence[Condition]) -> Any:
+        """An object with `__arrow_c_stream__`: these columns (None: all) of the rows for which all conditions are true, or more."""
+        raise NotImplementedError
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        return self.scan(None, ()).__arrow_c_stream__(requested_schema)
+
+
+class LazyScan(Scan):
+    """A LazyFrame of Polars."""
+
+    def __init__(self, lazy: Any) -> None:
+        self._lazy = lazy
+
+    def schema(self) -> Any:
+        import polars
+
+        return _frames.of_polars(polars.DataFrame(schema=self._lazy.collect_schema())).schema
+
+    def scan(self, columns: Sequence[str] | None, conditions: Sequence[Condition]) -> Any:
+        import polars
+
+        lazy = self._lazy
+        for condition in conditions:
+            lazy = lazy.filter(_expression(condition, polars.col, lambda _, value: value))
+        return _frames.of_polars((lazy if columns is None else lazy.select(columns)).collect())
+
+
+class DatasetScan(Scan):
+    """A dataset of pyarrow."""
+
+    def __init__(self, dataset: Any) -> None:
+        self._dataset = dataset
+
+    def schema(self) -> Any:
+        return self._dataset.schema
+
+    def scan(self, columns: Sequence[str] | None, conditions: Sequence[Condition]) -> Any:
+        import pyarrow.dataset
+
+        # pyarrow cannot choose rows of a column of views.
+        if any(str(field.type).endswith("_view") for field in self._dataset.schema):
+            conditions = ()
+        found = [_expression(condition, pyarrow.dataset.field, self._typed) for condition in conditions]
+        wanted = functools.reduce(operator.and_, found) if found else None
+        return self._dataset.scanner(columns=None if columns is None else list(columns), filter=wanted).to_reader()
+
+    def _typed(self, name: str, value: Any) -> Any:
+        """The value in the type of the column, so that the column is not cast to the value's."""
+        import pyarrow
+
+        kind = self._dataset.schema.field(name).type
+        return pyarrow.array(value, kind) if isinstance(value, list) else pyarrow.scalar(value, kind)
+
+
+_COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
+    "=": operator.eq,
+    "<>": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def _expression(condition: Condition, column: Callable[[str], Any], typed: Callable[[str, Any], Any]) -> Any:
+    """A condition of the native module as an expression of Polars or pyarrow."""
+    word, *parts = condition
+    if word in ("and", "or"):
+        join = operator.and_ if word == "and" else operator.or_
+        return functools.reduce(join, [_expression(part, column, typed) for part in parts[0]])
+    found = column(parts[0])
+    if word in ("is null", "is not null"):
+        missing = found.is_null()
+        return missing if word == "is null" else ~missing
+    value = typed(parts[0], parts[1])
+    if word == "in":
+        return found.is_in(value) if hasattr(found, "is_in") else found.isin(value)
+    return _COMPARISONS[word](found, value)
 
 
 def _is(value: Any, module: str, name: str) -> bool:

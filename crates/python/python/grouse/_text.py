@@ -8,29 +8,33 @@ Not here: what expressions mean, which the engine decides.
 
 from __future__ import annotations
 
-import datetime
-import decimal
 import math
 import os
-import re
-import uuid
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
 
 from grouse.errors import InvalidError, SyntaxError, TypeError
 
-_TOKEN = re.compile(
-    r"""
+# What only type checkers read is not imported: it takes as long as all of this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import re
+    from typing import Any
+
+_TOKEN = r"""
     (?P<blank>\s+|--[^\n]*|/\*.*?\*/)
     | (?P<quoted>[eE]'(?:[^'\\]|\\.|'')*' | '(?:[^']|'')*' | "(?:[^"]|"")*" | \$(?P<tag>\w*)\$.*?\$(?P=tag)\$)
     | (?P<word>\w+)
     | (?P<other>.)
-    """,
-    re.VERBOSE | re.DOTALL,
-)
+    """
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
 # Words that begin a clause or another query, if no bracket is around them.
 _CLAUSES = {"FROM", "WHERE", "HAVING", "UNION", "INTERSECT", "INTO", "QUALIFY"}
+
+
+def _tokens(text: str) -> Iterator[re.Match[str]]:
+    import re
+
+    return re.finditer(_TOKEN, text, re.VERBOSE | re.DOTALL)
 
 
 def quoted(name: str) -> str:
@@ -42,6 +46,10 @@ def quoted(name: str) -> str:
 
 def literal(value: Any) -> str:
     """A value as it stands in SQL."""
+    import datetime
+    import decimal
+    import uuid
+
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -73,7 +81,7 @@ def parts(text: str, asker: str) -> list[str]:
     if not isinstance(text, str):
         raise TypeError(f"{asker} takes SQL as a str, not {type(text).__name__}")
     found, start, open_brackets, words = [], 0, [], [""]
-    for token in _TOKEN.finditer(text):
+    for token in _tokens(text):
         letter = token["other"]
         if letter and letter in _CLOSES:
             open_brackets.append(_CLOSES[letter])
@@ -107,7 +115,7 @@ def _check_word(before: str, word: str, asker: str, text: str) -> None:
 
 
 def _has_content(text: str) -> bool:
-    return any(not token["blank"] for token in _TOKEN.finditer(text))
+    return any(not token["blank"] for token in _tokens(text))
 
 
 def _broken(asker: str, text: str, why: str) -> SyntaxError:

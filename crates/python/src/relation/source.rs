@@ -25,11 +25,12 @@ use crate::borrowed::Borrowed;
 use crate::door::{Text, admit, admitted_schema};
 use crate::error::{raise, wrong_type};
 use crate::relation::Relation;
+use crate::relation::scans::ScanTable;
 
 /// Rows of a piece that one worker takes from a table in memory.
 const PIECE_ROWS: usize = 1 << 16;
 /// Batches that a stream reads ahead.
-const AHEAD_BATCHES: usize = 2;
+pub(super) const AHEAD_BATCHES: usize = 2;
 
 /// What [`table`] takes.
 pub const READABLE: &str = "a frame of pandas or Polars (LazyFrame too), a table or dataset of pyarrow, an array of numpy, a \
@@ -112,6 +113,9 @@ fn table_of_arrow(
 ) -> PyResult<Source> {
     if let Ok(relation) = object.cast::<Relation>() {
         return relation.get().as_source(py, lasting);
+    }
+    if let Some(table) = ScanTable::of(object, lasting)? {
+        return Ok(Source::own(Arc::new(table)));
     }
     if is_reader(object)
         && py
@@ -219,7 +223,8 @@ fn note_read(object: &Py<PyAny>) {
     });
 }
 
-fn open(object: &Bound<'_, PyAny>) -> PyResult<Reader> {
+/// The object's stream.
+pub(super) fn open(object: &Bound<'_, PyAny>) -> PyResult<Reader> {
     let unreadable = |failure: PyErr| unreadable(object, failure);
     let object = &plain(object).map_err(unreadable)?;
     let input: AnyRecordBatch = object.extract().map_err(unreadable)?;
@@ -333,7 +338,10 @@ impl PartitionStream for ObjectStream {
 }
 
 /// A batch that may be kept as long as that.
-fn lasting_batch(batch: RecordBatch, lasting: Lasting) -> Result<RecordBatch, ArrowError> {
+pub(super) fn lasting_batch(
+    batch: RecordBatch,
+    lasting: Lasting,
+) -> Result<RecordBatch, ArrowError> {
     match lasting {
         Lasting::Statement => Ok(batch),
         Lasting::Longer => Borrowed::of(std::slice::from_ref(&batch)).owned(batch),

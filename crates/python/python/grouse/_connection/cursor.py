@@ -9,10 +9,14 @@ Not here: the connection's own result (statements.py), constants and types of PE
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from grouse._native import Connection, Relation
 from grouse.errors import InvalidError, TypeError
+
+# What only type checkers read is not imported: it takes as long as all of this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 # Rows that are fetched at once, if all are.

@@ -8,7 +8,6 @@ Not here: exceptions (grouse/errors.py), cursors (cursor.py).
 from __future__ import annotations
 
 import datetime
-import re
 
 apilevel = "2.0"
 # Threads share the module and its connections; a cursor is one thread's at a time.
@@ -39,12 +38,12 @@ def TimestampFromTicks(ticks: float) -> datetime.datetime:
 class DBAPITypeObject:
     """The types of a kind: equal to the name of each of them."""
 
-    def __init__(self, name: str, pattern: str) -> None:
-        self._name, self._types = name, re.compile(pattern)
+    def __init__(self, name: str, *types: str) -> None:
+        self._name, self._types = name, types
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, str):
-            return self._types.fullmatch(other) is not None
+            return other.partition("(")[0] in self._types
         return self is other
 
     def __hash__(self) -> int:
@@ -56,9 +55,10 @@ class DBAPITypeObject:
 
 STRING = DBAPITypeObject("STRING", "varchar")
 BINARY = DBAPITypeObject("BINARY", "binary")
-NUMBER = DBAPITypeObject("NUMBER", r"u?int\d+|boolean|half|float|double|decimal\(.*\)")
-DATETIME = DBAPITypeObject("DATETIME", r"date|time|timestamp\(.*|interval|duration")
-ROWID = DBAPITypeObject("ROWID", "(?!)")
+_INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
+NUMBER = DBAPITypeObject("NUMBER", *_INTEGERS, "boolean", "half", "float", "double", "decimal")
+DATETIME = DBAPITypeObject("DATETIME", "date", "time", "timestamp", "interval", "duration")
+ROWID = DBAPITypeObject("ROWID")
 """No type: there are no row ids."""
 
 __all__ = [

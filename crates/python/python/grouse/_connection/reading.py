@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from grouse._native import Connection, Relation
 from grouse._relation.derived import marked
 from grouse._text import literal, quoted
 from grouse.errors import TypeError
+
+# What only type checkers read is not imported: it takes as long as all of this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _Path = str | os.PathLike[str]
 

@@ -9,12 +9,16 @@ Not here: cursors (cursor.py), relations.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from grouse._connection.cursor import Cursor, changed_rows, params_of, rows_left
 from grouse._native import Connection, Relation
 from grouse._relation.derived import marked
 from grouse.errors import InvalidError, UnsupportedError
+
+# What only type checkers read is not imported: it takes as long as all of this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _RESULT = "_result"
 
@@ -107,12 +111,12 @@ class Statements:
 
     @property
     def rowcount(self: Connection) -> int:
-        """How many rows the newest statement has changed; -1 of a query, which does not know before its end."""
+        """How many rows the newest statement has changed (DuckDB says -1); -1 of a query, which does not know before its end."""
         found = self.__dict__.get(_RESULT)
         return -1 if found is None else changed_rows(found)
 
     def cursor(self: Connection) -> Cursor:
-        """A cursor as PEP 249 has it: on the same connection, with a result of its own."""
+        """A cursor as PEP 249 has it: on the same connection, with a result of its own. DuckDB's is another connection."""
         self.tables()  # raises where the connection is closed
         return Cursor(self)
 

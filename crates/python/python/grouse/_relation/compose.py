@@ -8,12 +8,16 @@ Not here: aggregates and windows by their names (aggregates.py, windows.py), wha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
 
 from grouse._native import Relation
 from grouse._relation.derived import From, alias_of, derive, from_of, kind_of, marked, of_join
 from grouse._text import expression, expressions, literal, names, natural, parts, quoted, word
 from grouse.errors import InvalidError, TypeError
+
+# What only type checkers read is not imported: it takes as long as all of this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _JOINS = {
     "inner": "INNER JOIN",
@@ -243,7 +247,10 @@ class Compose:
         return self._plan(sql_query, {virtual_table_name: self})
 
     def map(self: Relation, map_function: Callable[[Any], Any], *, schema: object = None) -> Relation:
-        """What `map_function` makes of the relation's rows as a pandas DataFrame; it is called once, now. `schema` is not needed."""
+        """What `map_function` makes of the relation's rows as a pandas DataFrame.
+
+        It is called once, now; DuckDB calls it when rows are wanted. `schema` is not needed.
+        """
         return self._plan('SELECT * FROM "relation 1"', {"relation 1": map_function(self.df())})
 
     def materialize(self: Relation) -> Relation:

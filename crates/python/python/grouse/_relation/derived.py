@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 from grouse._native import Relation
 from grouse._text import quoted
+
+# What only type checkers read is not imported: it takes as long as all of this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _NUMBERS = itertools.count(1)
 
@@ -29,14 +32,20 @@ class Place(str):
     """What stands for all of its columns in SELECT."""
 
 
-@dataclass(frozen=True)
 class From:
     """A relation as FROM has it: one table, or several that are joined."""
 
-    sources: tuple[Relation, ...]
-    text: Callable[[Sequence[str]], str]
-    columns: dict[str, str] | None = None
-    """Of a join: the expression behind each column."""
+    __slots__ = ("sources", "text", "columns")
+
+    def __init__(
+        self,
+        sources: tuple[Relation, ...],
+        text: Callable[[Sequence[str]], str],
+        columns: dict[str, str] | None = None,
+    ) -> None:
+        self.sources, self.text = sources, text
+        self.columns = columns
+        """Of a join: the expression behind each column."""
 
     def place(self, places: Sequence[str]) -> Place:
         """What stands for it, where these stand for its sources."""
@@ -46,12 +55,13 @@ class From:
         return place
 
 
-@dataclass(frozen=True)
 class _Made:
     """The statement of a relation."""
 
-    text: Callable[..., str]
-    parts: tuple[From, ...]
+    __slots__ = ("text", "parts")
+
+    def __init__(self, text: Callable[..., str], parts: tuple[From, ...]) -> None:
+        self.text, self.parts = text, parts
 
     @property
     def sources(self) -> list[Relation]:

@@ -8,10 +8,14 @@ Not here: rows as tuples, pandas, Polars and pyarrow (the native module).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from grouse._native import Relation
 from grouse._relation.derived import derive, written
+
+# What only type checkers read is not imported: it takes as long as all of this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 
 class Results:
@@ -24,7 +28,7 @@ class Results:
 
     @property
     def description(self: Relation) -> list[tuple[Any, ...]]:
-        """Of each column a tuple of seven: its name, its type, and None, as PEP 249 has it."""
+        """Of each column a tuple of seven: its name, the name of its type, and None, as PEP 249 has it."""
         return [(name, kind, None, None, None, None, None) for name, kind in zip(self.columns, self.types)]
 
     @property

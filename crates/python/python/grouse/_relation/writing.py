@@ -10,12 +10,16 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from grouse._native import Relation
 from grouse._relation.derived import alias_of, kind_of, marked, run
 from grouse._text import expression, literal, quoted
 from grouse.errors import InvalidError, TypeError
+
+# What only type checkers read is not imported: it takes as long as all of this package.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 # Keywords of `to_csv` and `to_parquet` whose options in SQL have other names.
 _CSV_OPTIONS = {
