@@ -128,7 +128,7 @@ impl Relation {
     ) -> PyResult<Relation> {
         let schema = query.schema();
         let (mut kept, mut planned) = (None, None);
-        let is_action = query.has_run() || ACTIONS.contains(&query.plan().name());
+        let is_action = query.changes_rows() || ACTIONS.contains(&query.plan().name());
         if schema.fields().is_empty() || is_action {
             kept = Some(Running::start(py, query, shared)?.collect(py)?);
         } else {

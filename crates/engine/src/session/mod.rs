@@ -379,8 +379,9 @@ impl Session {
         {
             changes::check(&plan, &state)?;
             let (plan, context) = self.plan_execution(state, &matching).await?;
-            return Ok(Query::new(plan, context, self.workers()));
+            return Ok(Query::new(plan, context, self.workers()).changing_rows());
         }
+        let changes_rows = matches!(plan, LogicalPlan::Dml(_));
         let (plan, writes) = Writes::take(plan)?;
         let frame = self.begun(plan, option).await?;
         let (mut state, plan) = frame.into_parts();
@@ -389,7 +390,11 @@ impl Session {
         state.config_mut().set_extension(Arc::clone(&trace));
         let (plan, context) = self.plan_execution(state, &plan).await?;
         trace.planned(thread_cpu().saturating_sub(cpu));
-        Ok(Query::new(plan, context, self.workers()).writing(writes))
+        let query = Query::new(plan, context, self.workers()).writing(writes);
+        Ok(match changes_rows {
+            true => query.changing_rows(),
+            false => query,
+        })
     }
 
     /// What DataFusion makes of a plan; one that changes the session's tables has its effect now, among the names of the session.

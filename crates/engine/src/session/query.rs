@@ -43,7 +43,7 @@ pub struct Query {
     writes: Arc<Writes>,
     text: Arc<str>,
     trace: Arc<Trace>,
-    has_run: bool,
+    changes_rows: bool,
 }
 
 /// When the first execution started and the last one ended.
@@ -78,7 +78,7 @@ impl Query {
             writes: Arc::default(),
             text: Arc::default(),
             trace,
-            has_run: false,
+            changes_rows: false,
         }
     }
 
@@ -102,17 +102,18 @@ impl Query {
         Query { writes, ..self }
     }
 
-    /// The same, of a statement that has changed rows while it was planned: planned again, it would change them again.
-    pub(crate) fn that_has_run(self) -> Query {
+    /// The same, of a statement that changes rows.
+    pub(crate) fn changing_rows(self) -> Query {
         Query {
-            has_run: true,
+            changes_rows: true,
             ..self
         }
     }
 
-    /// Whether the statement has had its effect, and the batches only tell of it.
-    pub fn has_run(&self) -> bool {
-        self.has_run
+    /// Whether the statement changes rows, and its batches tell how many. Some change them while they are planned, others
+    /// when they run: to plan or run such a statement again is to change rows again.
+    pub fn changes_rows(&self) -> bool {
+        self.changes_rows
     }
 
     /// The schema of the batches, which is the physical plan's.

@@ -89,7 +89,7 @@ impl Session {
             .read_batches(counted)?
             .create_physical_plan()
             .await?;
-        Ok(Query::new(result, context.task_ctx(), self.workers()).that_has_run())
+        Ok(Query::new(result, context.task_ctx(), self.workers()).changing_rows())
     }
 
     fn unknown_table(&self, name: &ObjectName) -> Error {
