@@ -194,7 +194,9 @@ fn parse_name<T: Copy>(names: &[(&str, T)], text: &str) -> Result<T, String> {
 pub enum Audience {
     /// Everybody: a flag, a keyword, a line in the documentation.
     User,
-    /// Tests and benchmarks: only SQL `SET`.
+    /// Those who compare: only SQL `SET`.
+    Benchmark,
+    /// Tests: only sessions whose program says so.
     Test,
 }
 
@@ -390,7 +392,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         value: "grouse|datafusion",
         default: "grouse",
         doc: "Which operator groups: our own or DataFusion's.",
-        audience: Audience::Test,
+        audience: Audience::Benchmark,
         get: |options| Some(options.group_by_operator.to_string()),
         set: |options, text| {
             options.group_by_operator = text.to_ascii_lowercase().parse()?;
@@ -426,7 +428,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         value: "on|off",
         default: "on",
         doc: "Scans below a GROUP BY hand out strings as codes of a Parquet file's dictionaries where they can, to compare with strings.",
-        audience: Audience::Test,
+        audience: Audience::Benchmark,
         get: |options| name_of(SWITCHES, &options.group_by_codes),
         set: |options, text| {
             options.group_by_codes = parse_name(SWITCHES, text)?;
