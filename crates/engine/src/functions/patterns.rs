@@ -22,12 +22,9 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::compute::take;
-use datafusion::arrow::datatypes::DataType;
 use datafusion::common::Result;
 use datafusion::functions::regex::{regexp_count, regexp_instr, regexp_match, regexp_replace};
-use datafusion::logical_expr::{
-    ColumnarValue, Documentation, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-};
+use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
 use parking_lot::Mutex;
 
 use crate::expr::distinct_values::{Hashed, Spread, repeated};

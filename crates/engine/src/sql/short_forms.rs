@@ -20,9 +20,9 @@ use std::ops::ControlFlow;
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, BinaryOperator, CaseWhen, CastKind, CheckConstraint, ColumnDef, ColumnOption,
     ColumnOptionDef, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArguments,
-    Ident, JoinOperator, ObjectName, ObjectNamePart, OneOrManyWithParens, Select,
-    Statement as SqlStatement, Subscript, TableFactor, TableWithJoins, TypedString, UnaryOperator,
-    Value, VisitorMut, helpers::attached_token::AttachedToken,
+    Ident, JoinOperator, ObjectNamePart, OneOrManyWithParens, Select, Statement as SqlStatement,
+    Subscript, TableFactor, TableWithJoins, TypedString, UnaryOperator, Value, VisitorMut,
+    helpers::attached_token::AttachedToken,
 };
 
 use crate::error::{Error, Result};

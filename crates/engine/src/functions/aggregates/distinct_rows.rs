@@ -7,14 +7,11 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::{ArrayRef, new_empty_array};
-use datafusion::arrow::datatypes::{DataType, FieldRef};
+
 use datafusion::arrow::row::{OwnedRow, RowConverter, SortField};
 use datafusion::common::{HashMap, Result, ScalarValue, not_impl_err};
-use datafusion::logical_expr::expr::WindowFunctionParams;
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF, Signature,
-};
+use datafusion::logical_expr::function::AccumulatorArgs;
+use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF};
 
 use crate::functions::aggregates::recomputed::Making;
 use crate::functions::wrapped::as_wrapped;

@@ -13,12 +13,11 @@ use datafusion::arrow::array::{Array, ArrayRef};
 use datafusion::arrow::compute::concat;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::common::{Result, ScalarValue, internal_err};
-use datafusion::logical_expr::expr::WindowFunctionParams;
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
-use datafusion::logical_expr::utils::AggregateOrderSensitivity;
+use datafusion::logical_expr::function::AccumulatorArgs;
+
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF, SetMonotonicity, Signature,
-    WindowFrame, WindowFrameBound,
+    Accumulator, AggregateUDF, AggregateUDFImpl, ReversedUDAF, SetMonotonicity, WindowFrame,
+    WindowFrameBound,
 };
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::Array;
-use datafusion::arrow::datatypes::{DataType, FieldRef, Fields};
+use datafusion::arrow::datatypes::{DataType, Fields};
 use datafusion::common::{DFSchema, Result, ScalarValue, not_impl_err, plan_err};
 use datafusion::functions::core::expr_fn::{get_field, named_struct, nullif};
 use datafusion::functions::math::expr_fn::{exp, ln, sqrt};
@@ -25,13 +25,12 @@ use datafusion::functions_window::nth_value::{first_value_udwf, last_value_udwf}
 use datafusion::logical_expr::expr::{
     AggregateFunction, NullTreatment, Sort, WindowFunction, WindowFunctionParams,
 };
-use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::planner::{
     ExprPlanner, PlannerResult, RawAggregateExpr, RawBinaryExpr, RawFieldAccessExpr, RawWindowExpr,
 };
 use datafusion::logical_expr::{
-    Accumulator, AggregateUDF, AggregateUDFImpl, Expr, ExprSchemable, GetFieldAccess, Signature,
-    WindowFunctionDefinition, cast, lit, when,
+    AggregateUDF, AggregateUDFImpl, Expr, ExprSchemable, GetFieldAccess, WindowFunctionDefinition,
+    cast, lit, when,
 };
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 

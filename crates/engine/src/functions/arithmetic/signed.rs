@@ -14,7 +14,7 @@ use datafusion::functions_nested::dimension::array_ndims_udf;
 use datafusion::functions_nested::length::array_length_udf;
 use datafusion::functions_nested::position::{array_position_udf, array_positions_udf};
 use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
+    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
 };
 
 use crate::functions::wrapped::as_wrapped;

@@ -17,8 +17,8 @@ use datafusion::arrow::array::{
 use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::kernels::zip::zip;
 use datafusion::arrow::compute::{CastOptions, cast, cast_with_options, is_not_null, not, nullif};
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Fields, Float64Type, TimeUnit};
-use datafusion::common::{Result, ScalarValue, exec_err, internal_err};
+use datafusion::arrow::datatypes::{DataType, FieldRef, Fields, Float64Type, TimeUnit};
+use datafusion::common::{Result, exec_err, internal_err};
 use datafusion::logical_expr::Expr;
 
 use crate::error::types::type_name;
