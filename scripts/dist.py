@@ -1,7 +1,7 @@
 """Packs the shell that cargo has built for machines that build nothing: an archive and a Debian package.
 
 In: the folder with `grouse`, the folder for the packages. Out: `grouse-<version>-<machine>-linux.tar.zst` and `grouse_<version>_<arch>.deb`,
-each with the shell, licences and the list of what is in it; both by name and size on standard output.
+each with the shell, its manual page, completions, licences and the list of what is in it; both by name and size on standard output.
 Invariant: the shell has no symbols; the same inputs make the same archive. The Debian package depends on the glibc that the shell asks for.
 Not here: the wheel (`wheel.py`), signing, and what other systems want (`.github/workflows/release.yml`).
 """
@@ -22,6 +22,8 @@ from wheel import manylinux, stripped
 
 ROOT = Path(__file__).resolve().parent.parent
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
+# What the shell writes of itself, and where it lies in the archive; Debian's places are in `debian`.
+GENERATED = {"man": "grouse.1", "bash": "completions/grouse.bash", "zsh": "completions/_grouse", "fish": "completions/grouse.fish"}
 
 
 def main(built: Path, out: Path) -> None:
@@ -29,7 +31,8 @@ def main(built: Path, out: Path) -> None:
     shell = built / "grouse"
     linked = parts.crates("grouse-cli")
     binary = stripped(shell)
-    papers = {
+    made = {kind: subprocess.run([str(shell), "--generate", kind], check=True, stdout=subprocess.PIPE).stdout for kind in GENERATED}
+    papers = {GENERATED[kind]: made[kind] for kind in GENERATED} | {
         "LICENSE": (ROOT / "LICENSE").read_bytes(),
         "THIRD-PARTY.txt": parts.notices(linked).encode(),
         "grouse.cdx.json": parts.bom("grouse", version, linked).encode(),
@@ -81,6 +84,15 @@ def debian(out: Path, version: str, binary: bytes, papers: dict[str, bytes], she
         licence = papers["LICENSE"].decode() + "\n\n" + papers["THIRD-PARTY.txt"].decode()
         (documents / "copyright").write_text(licence)
         (documents / "grouse.cdx.json").write_bytes(papers["grouse.cdx.json"])
+        share = root / "usr/share"
+        for path, data in {
+            share / "man/man1/grouse.1.gz": gzip.compress(papers["grouse.1"], 9, mtime=0),
+            share / "bash-completion/completions/grouse": papers["completions/grouse.bash"],
+            share / "zsh/vendor-completions/_grouse": papers["completions/_grouse"],
+            share / "fish/vendor_completions.d/grouse.fish": papers["completions/grouse.fish"],
+        }.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
         (documents / "changelog.gz").write_bytes(gzip.compress(papers["CHANGELOG.md"], 9, mtime=0))
         (root / "DEBIAN/control").write_text(
             f"Package: grouse\nVersion: {version}\nArchitecture: {arch}\nSection: database\nPriority: optional\n"
