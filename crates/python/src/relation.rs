@@ -161,6 +161,17 @@ impl Relation {
         }
     }
 
+    /// An error for what would run a statement again that has changed something.
+    fn check_not_run(&self, what: &str) -> PyResult<()> {
+        match self.kept.is_some() {
+            true => Err(invalid(
+                "relation",
+                &format!("the statement has run and changed something; {what} would run it again"),
+            )),
+            false => Ok(()),
+        }
+    }
+
     /// Starts a run.
     fn run(&self, py: Python<'_>) -> PyResult<Running> {
         self.check_open()?;
@@ -475,6 +486,9 @@ impl Relation {
     /// The plan as text; with analyze=True the query runs and the plan tells what each operator did.
     #[pyo3(signature = (*, analyze=false))]
     fn explain(&self, py: Python<'_>, analyze: bool) -> PyResult<String> {
+        if analyze {
+            self.check_not_run("explain(analyze=True)")?;
+        }
         let verb = if analyze {
             "EXPLAIN ANALYZE"
         } else {
@@ -496,6 +510,7 @@ impl Relation {
 
     /// Runs the query, without its rows, and tells what each worker did when.
     fn profile(&self, py: Python<'_>) -> PyResult<Profile> {
+        self.check_not_run("profile()")?;
         let session = self.shared.session(py)?;
         let query = self.shared.wait(py, self.recipe.plan(&session))?;
         let query = query.map_err(raise)?;

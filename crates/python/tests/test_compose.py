@@ -221,3 +221,11 @@ def test_interrupt_from_another_thread(con, endless):
         con.sql(endless).fetchall()
     timer.join()
     assert con.sql("SELECT 1").fetchall() == [(1,)], "a query that begins later is not interrupted"
+
+
+@pytest.mark.parametrize("text", ["g LIMIT 1", "g OFFSET 1", "g ORDER BY g", "g GROUP BY g", "g EXCEPT SELECT 1", "g /* /* */ */"])
+def test_an_expression_is_no_clause(t, text):
+    for method in (t.project, t.order, t.filter, lambda text: t.aggregate("count(*)", text)):
+        with pytest.raises(grouse.SyntaxError):
+            method(text)
+    assert t.project("* EXCEPT (k)").columns == ["g", "s"]

@@ -299,3 +299,17 @@ def test_a_profile_tells_what_workers_did(con, tmp_path):
         profile.save(tmp_path / "p.svg")
     with pytest.raises(grouse.Error, match="division by zero"):
         con.sql("SELECT 1 // (x - x) FROM (VALUES (1)) t(x) GROUP BY x").profile()
+
+
+@pytest.mark.parametrize(
+    "statement",
+    ["INSERT INTO t VALUES (5)", "UPDATE t SET n = n + 1", "DELETE FROM t WHERE n IN (SELECT 1)", "CREATE TABLE u AS SELECT 1"],
+)
+def test_what_has_run_is_not_run_again_to_be_looked_at(con, statement):
+    con.execute("CREATE TABLE t AS SELECT number AS n FROM numbers(4)")
+    changed = con.sql(statement)
+    rows = con.sql("SELECT n FROM t ORDER BY n").fetchall()
+    for look in (changed.profile, lambda: changed.explain(analyze=True)):
+        with pytest.raises(grouse.InvalidError, match="would run it again"):
+            look()
+    assert con.sql("SELECT n FROM t ORDER BY n").fetchall() == rows

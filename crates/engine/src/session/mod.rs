@@ -374,7 +374,11 @@ impl Session {
             return Ok(self.nothing());
         }
         let option = option_of(&plan, &self.options())?;
-        if let Some(matching) = changes::matching(&plan)?
+        let matching = changes::matching(&plan)?;
+        matching
+            .as_ref()
+            .map_or(Ok(()), row_changes::check_condition)?;
+        if let Some(matching) = matching
             && counted(&state, &matching).await? == 0
         {
             changes::check(&plan, &state)?;

@@ -42,12 +42,7 @@ impl Session {
         }
         let counting = self.planned(planning, change.counted()?, &params).await?;
         if is_volatile(&counting)? {
-            // The rows are counted and made anew by two queries.
-            return Err(Error::Unsupported {
-                message: "a condition that differs each time, as with random(), in DELETE and UPDATE that read other rows; \
-                          keep its outcome in a column first"
-                    .to_string(),
-            });
+            return Err(volatile_condition());
         }
         let table = self
             .context()
@@ -190,6 +185,29 @@ impl Session {
         let (plan, context) = self.plan_execution(planning.state.clone(), plan).await?;
         let query = Query::new(plan, context, self.workers());
         Ok(query.execute()?.try_collect().await?)
+    }
+}
+
+/// An error if the condition of a DELETE or UPDATE may differ each time: rows are counted by one query and changed by another.
+pub(super) fn check_condition(rows: &LogicalPlan) -> Result<()> {
+    let mut found = false;
+    rows.apply_with_subqueries(|part| {
+        if let LogicalPlan::Filter(filter) = part {
+            found |= filter.predicate.is_volatile();
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    match found {
+        true => Err(volatile_condition()),
+        false => Ok(()),
+    }
+}
+
+fn volatile_condition() -> Error {
+    Error::Unsupported {
+        message: "a condition that differs each time, as with random() and nextval(), in DELETE and UPDATE; \
+                  keep its outcome in a column first"
+            .to_string(),
     }
 }
 

@@ -28,7 +28,9 @@ _TOKEN = r"""
     """
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
 # Words that begin a clause or another query, if no bracket is around them.
-_CLAUSES = {"FROM", "WHERE", "HAVING", "UNION", "INTERSECT", "INTO", "QUALIFY"}
+_CLAUSES = {"FROM", "WHERE", "HAVING", "UNION", "EXCEPT", "INTERSECT", "INTO", "QUALIFY", "LIMIT", "OFFSET", "FETCH", "WINDOW"}
+# Words that do so before BY.
+_BEFORE_BY = {"ORDER", "GROUP"}
 
 
 def _tokens(text: str) -> Iterator[re.Match[str]]:
@@ -97,6 +99,8 @@ def parts(text: str, asker: str) -> list[str]:
             start = token.end()
         elif token["word"] and not open_brackets:
             _check_word(words[-1], token["word"].upper(), asker, text)
+        elif token["blank"] and "/*" in token["blank"][2:]:
+            raise _broken(asker, text, "a comment is in a comment")
         if not token["blank"]:
             words.append((token["word"] or letter or "").upper())
     if open_brackets:
@@ -108,9 +112,10 @@ def parts(text: str, asker: str) -> list[str]:
 
 
 def _check_word(before: str, word: str, asker: str, text: str) -> None:
-    is_clause = word in _CLAUSES or word == "SELECT"
-    # `a IS DISTINCT FROM b`, `t.from`
-    if is_clause and not (word == "FROM" and before == "DISTINCT") and before != ".":
+    is_clause = word in _CLAUSES or word == "SELECT" or word == "BY" and before in _BEFORE_BY
+    # `a IS DISTINCT FROM b`, `t.from`, `* EXCEPT (a)`
+    is_part = word == "FROM" and before == "DISTINCT" or word == "EXCEPT" and before == "*" or before == "."
+    if is_clause and not is_part:
         raise _broken(asker, text, f"{word} belongs to a whole query; use sql() or query()")
 
 

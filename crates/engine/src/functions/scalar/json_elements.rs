@@ -57,6 +57,9 @@ fn fields() -> Fields {
     fields.collect()
 }
 
+/// Levels of nesting that are followed: each of them is walked by a call of its own, and read once more by those around it.
+const DEPTH_MAX: usize = 1_000;
+
 /// One element.
 struct JsonElement<'a> {
     key: Option<String>,
@@ -98,6 +101,9 @@ fn elements<'a>(
 /// The value that is meant; `None` if the path leads nowhere.
 fn root<'a>(call: &'a CallArguments, row: usize) -> Result<Option<JsonElement<'a>>> {
     let whole = parsed(call.strings(0).value(row)).map_err(|error| call.invalid(error))?;
+    if measured(whole).1 > DEPTH_MAX {
+        return Err(call.invalid(format!("nested in more than {DEPTH_MAX} levels")));
+    }
     let Some(path) = call.args.get(1).map(|_| call.strings(1).value(row)) else {
         return Ok(Some(JsonElement::root(whole, 0, "$".to_string())));
     };
@@ -170,16 +176,42 @@ impl<'a> JsonElement<'a> {
     }
 }
 
-/// How many ids a value takes: one, and those of what is in it.
+/// How many ids a value takes: one, and those of what is in it. Each name of a member has one, too.
 fn size(value: &RawValue) -> u64 {
-    match shape(value) {
-        JsonShape::Array(items) => 1 + items.into_iter().map(size).sum::<u64>(),
-        JsonShape::Object(members) => {
-            let members = members.into_iter().map(|(_, value)| 1 + size(value));
-            1 + members.sum::<u64>()
+    measured(value).0
+}
+
+/// The ids that a value takes and how deep it is nested, by one look at each byte of its text, which is sound JSON.
+fn measured(value: &RawValue) -> (u64, usize) {
+    let bytes = value.get().as_bytes();
+    let (mut ids, mut depth, mut deepest, mut at) = (0, 0usize, 0, 0);
+    while let Some(&byte) = bytes.get(at) {
+        at += 1;
+        match byte {
+            b'[' | b'{' => {
+                (ids, depth) = (ids + 1, depth + 1);
+                deepest = deepest.max(depth);
+            }
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            b',' | b':' | b' ' | b'\t' | b'\n' | b'\r' => {}
+            b'"' => {
+                ids += 1;
+                while let Some(&byte) = bytes.get(at).filter(|byte| **byte != b'"') {
+                    at += 1 + usize::from(byte == b'\\');
+                }
+                at += 1;
+            }
+            _ => {
+                ids += 1;
+                let ends = |byte: &u8| b",:]} \t\n\r".contains(byte);
+                at += bytes[at..]
+                    .iter()
+                    .position(ends)
+                    .unwrap_or(bytes.len() - at);
+            }
         }
-        _ => 1,
     }
+    (ids, deepest)
 }
 
 /// The id of a part of `value`, which has this one.
@@ -263,5 +295,23 @@ impl<'a> JsonElements<'a> {
         ];
         let columns = StructArray::try_new_with_length(fields(), columns, None, self.0.len())?;
         Ok(Arc::new(columns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_are_of_values_and_names() {
+        for (text, ids, depth) in [
+            ("1", 1, 0),
+            ("[]", 1, 1),
+            (r#"{"a": [1, -2.5e3, "x]\"["], "b\\": {"c": null}}"#, 10, 2),
+            ("[[true,false] , {}]", 5, 2),
+        ] {
+            let value = parsed(text).unwrap();
+            assert_eq!(measured(value), (ids, depth), "{text}");
+        }
     }
 }
