@@ -12,6 +12,7 @@
 use std::io::Cursor;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use datafusion::execution::memory_pool::{MemoryLimit, MemoryPool};
 use datafusion::parquet::basic::{Encoding, Type};
@@ -57,6 +58,8 @@ pub(super) struct Decoding {
     pool: Arc<dyn MemoryPool>,
     path: String,
     footer: Option<Arc<ParquetMetaData>>,
+    /// The row group in which a chunk was found last: the next one mostly lies there, too.
+    near: AtomicUsize,
 }
 
 impl Decoding {
@@ -65,6 +68,7 @@ impl Decoding {
             pool,
             path: format!("/{location}"),
             footer: None,
+            near: AtomicUsize::new(0),
         }
     }
 
@@ -181,9 +185,18 @@ impl Decoding {
 
     /// The column chunk that has the byte at `start`.
     fn chunk(&self, start: u64) -> Option<&ColumnChunkMetaData> {
-        let groups = self.footer.as_ref()?.row_groups().iter();
-        let mut chunks = groups.flat_map(|group| group.columns());
-        chunks.find(|chunk| place(chunk).is_some_and(|place| place.contains(&start)))
+        let groups = self.footer.as_ref()?.row_groups();
+        let found_in = |at: usize| {
+            let mut chunks = groups.get(at)?.columns().iter();
+            chunks.find(|chunk| place(chunk).is_some_and(|place| place.contains(&start)))
+        };
+        found_in(self.near.load(Ordering::Relaxed)).or_else(|| {
+            (0..groups.len()).find_map(|at| {
+                let found = found_in(at)?;
+                self.near.store(at, Ordering::Relaxed);
+                Some(found)
+            })
+        })
     }
 }
 
