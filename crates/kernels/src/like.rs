@@ -215,22 +215,8 @@ impl Part {
     }
 
     /// Where it ends if it is at byte `at` of a text.
-    fn end_from(&self, text: &[u8], mut at: usize) -> Option<usize> {
-        for piece in &self.pieces {
-            match piece {
-                Piece::Text(wanted) => {
-                    let end = at + wanted.len();
-                    (text.get(at..end)? == wanted).then_some(())?;
-                    at = end;
-                }
-                Piece::Any(characters) => {
-                    for _ in 0..*characters {
-                        at = end_of_character(text, at)?;
-                    }
-                }
-            }
-        }
-        Some(at)
+    fn end_from(&self, text: &[u8], at: usize) -> Option<usize> {
+        end_of(&self.pieces, text, at)
     }
 
     /// Where it begins if a text ends with it.
@@ -254,17 +240,40 @@ impl Part {
         let Some((before, word)) = &self.first else {
             return self.end_from(text, 0);
         };
+        // A place of the word has so many characters before it.
         let mut from = 0;
+        for _ in 0..*before {
+            from = end_of_character(text, from)?;
+        }
+        let behind = &self.pieces[usize::from(*before > 0)..];
         loop {
             let at = from + word.find(&text[from..])?.start;
-            let start = start_of_characters(text, at, *before);
-            let end = start.and_then(|start| self.end_from(text, start));
+            let end = end_of(behind, text, at);
             if end.is_some() {
                 return end;
             }
             from = at + 1;
         }
     }
+}
+
+/// Where pieces end that begin at `at`; `None` if they are not there.
+fn end_of(pieces: &[Piece], text: &[u8], mut at: usize) -> Option<usize> {
+    for piece in pieces {
+        match piece {
+            Piece::Text(wanted) => {
+                let end = at + wanted.len();
+                (text.get(at..end)? == wanted).then_some(())?;
+                at = end;
+            }
+            Piece::Any(characters) => {
+                for _ in 0..*characters {
+                    at = end_of_character(text, at)?;
+                }
+            }
+        }
+    }
+    Some(at)
 }
 
 /// The byte behind the character that begins at `at`; `None` at the end.
