@@ -127,6 +127,8 @@ fn front_door_answers_are_the_expected_rows() {
     let everyday = |setting: &Setting| setting.workers == 2 && setting.forced[0] == FORCED[0].1[0];
     let mut settings = matrix();
     settings.retain(|setting| everyday(setting) && !setting.forced.contains(&"spilling"));
+    // Tasks are about the operator; rows that tie in an ORDER BY come in any order from them.
+    settings.retain(|setting| !setting.forced.contains(&"3"));
     check(&files("slt/front"), &settings);
 }
 
