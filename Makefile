@@ -30,7 +30,7 @@ demo_rows := 10000000
 wheel_name := grouse
 shell := target/release/grouse
 
-.PHONY: help setup binary build demo test check bench soak fmt clippy deny doc docs wheel wheel-older dist clean
+.PHONY: help setup binary ordered build demo test check bench soak fmt clippy deny doc docs wheel wheel-older dist clean
 .DEFAULT_GOAL := build
 
 help: ## this list
@@ -44,9 +44,11 @@ binary: setup
 	cargo build --release --locked --workspace
 	@scripts/strip.sh "$(release)/grouse" $(shell)
 
-build: binary .venv/ready ## target/release/grouse, and the Python package in .venv
+ordered: binary .venv/ready # the functions of small queries side by side
 	@$(python) scripts/order.py "$(release)"
 	@$(MAKE) binary # links again where the order is new
+
+build: ordered ## target/release/grouse, and the Python package in .venv
 	@$(python) scripts/wheel.py "$(release)" target/wheels
 	@$(python) -m pip install --quiet --no-index --no-deps --force-reinstall target/wheels/grouse-*.whl
 	@echo "built target/release/grouse and the Python package (.venv/bin/python -c 'import grouse')"
@@ -96,13 +98,11 @@ soak: build ## the long runs: big fuzz, 10^8 rows; results under tests/record
 	cargo test --release --locked --workspace --no-run
 	@$(python) scripts/test.py --soak
 
-wheel: binary .venv/ready ## target/dist/grouse-*.whl, a wheel for other machines with the same C library or a newer one
-	@$(python) scripts/order.py "$(release)"
-	@$(MAKE) binary # links again where the order is new
+wheel: ordered ## target/dist/grouse-*.whl, a wheel for other machines with the same C library or a newer one
 	@$(python) scripts/wheel.py --release --name "$(wheel_name)" "$(release)" target/dist
 
 dist: wheel ## that wheel, an archive and a Debian package of the shell, in target/dist
-	@$(python) scripts/dist.py "$(release)" target/dist
+	@$(python) scripts/dist.py $(shell) target/dist
 
 # For processors before AVX2: everything is compiled once more, in a folder of its own.
 wheel-older: ## a wheel for older processors, named grouse-x86-64-v2; compiles everything once more

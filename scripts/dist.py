@@ -1,8 +1,8 @@
-"""Packs the shell that cargo has built for machines that build nothing: an archive and a Debian package.
+"""Packs the shell that `make` has built for machines that build nothing: an archive and a Debian package.
 
-In: the folder with `grouse`, the folder for the packages. Out: `grouse-<version>-<machine>-linux.tar.zst` and `grouse_<version>_<arch>.deb`,
+In: the shell without symbols, the folder for the packages. Out: `grouse-<version>-<machine>-linux.tar.zst` and `grouse_<version>_<arch>.deb`,
 each with the shell, its manual page, completions, licences and the list of what is in it; both by name and size on standard output.
-Invariant: the shell has no symbols; the same inputs make the same archive. The Debian package depends on the glibc that the shell asks for.
+Invariant: the same inputs make the same archive. The Debian package depends on the glibc that the shell asks for.
 Not here: the wheel (`wheel.py`), signing, and what other systems want (`.github/workflows/release.yml`).
 """
 
@@ -18,7 +18,7 @@ import tempfile
 from pathlib import Path
 
 import parts
-from wheel import manylinux, stripped
+from wheel import manylinux
 
 ROOT = Path(__file__).resolve().parent.parent
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -26,13 +26,11 @@ DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
 GENERATED = {"man": "grouse.1", "bash": "completions/grouse.bash", "zsh": "completions/_grouse", "fish": "completions/grouse.fish"}
 
 
-def main(built: Path, out: Path) -> None:
-    version = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.M)[1]
-    shell = built / "grouse"
+def main(shell: Path, out: Path) -> None:
+    version = parts.version()
     linked = parts.crates("grouse-cli")
-    binary = stripped(shell)
-    made = {kind: subprocess.run([str(shell), "--generate", kind], check=True, stdout=subprocess.PIPE).stdout for kind in GENERATED}
-    papers = {GENERATED[kind]: made[kind] for kind in GENERATED} | {
+    binary = shell.read_bytes()
+    papers = {path: generated(shell, kind) for kind, path in GENERATED.items()} | {
         "LICENSE": (ROOT / "LICENSE").read_bytes(),
         "THIRD-PARTY.txt": parts.notices(linked).encode(),
         "grouse.cdx.json": parts.bom("grouse", version, linked).encode(),
@@ -45,6 +43,10 @@ def main(built: Path, out: Path) -> None:
     for made in (archive(out, version, binary, papers), debian(out, version, binary, papers, shell)):
         if made:
             print(f"{made}: {made.stat().st_size / 1e6:.1f} MB")
+
+
+def generated(shell: Path, kind: str) -> bytes:
+    return subprocess.run([str(shell), "--generate", kind], check=True, stdout=subprocess.PIPE).stdout
 
 
 def archive(out: Path, version: str, binary: bytes, papers: dict[str, bytes]) -> Path:

@@ -1,4 +1,4 @@
-"""What a build is made of: every crate in it, as a CycloneDX list and as the texts of their licences.
+"""What a build is made of: every crate in it, as a CycloneDX list and as their licences.
 
 In: a package of this workspace. Out: `bom` (CycloneDX 1.6, the crates with version, licence and checksum) and `notices` (text).
 Invariant: the crates are those that cargo links for this machine: normal dependencies, without macros and build scripts. A crate that
@@ -14,7 +14,12 @@ import uuid
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-TEXTS = ("LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE", "COPYRIGHT")
+LICENCE_NAMES = ("LICENSE", "LICENCE", "COPYING", "NOTICE", "UNLICENSE", "COPYRIGHT")
+
+
+def version() -> str:
+    """The version of this workspace."""
+    return re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.M)[1]
 
 
 def crates(package: str) -> list[dict]:
@@ -81,18 +86,18 @@ def checksums() -> dict[tuple[str, str], str]:
 def notices(linked: list[dict]) -> str:
     """Each licence text once, under the crates that bring it."""
     bearers: dict[str, list[str]] = {}
-    texts: dict[str, str] = {}
+    written: dict[str, str] = {}
     for one in linked:
         title = f"{one['name']} {one['version']} ({one['license'] or 'see its licence file'})"
         found = [path.read_text(errors="replace").strip() for path in licence_files(Path(one["manifest_path"]).parent)]
         for text in found or [f"The crate states {one['license']} and brings no text."]:
             key = hashlib.sha256(" ".join(text.split()).encode()).hexdigest()
-            texts.setdefault(key, text)
+            written.setdefault(key, text)
             bearers.setdefault(key, []).append(title)
     head = "Software of others in this build, and its licences.\n"
-    parts = ["\n".join(bearers[key]) + "\n\n" + text for key, text in texts.items()]
+    parts = ["\n".join(bearers[key]) + "\n\n" + text for key, text in written.items()]
     return (("\n\n" + "=" * 100 + "\n").join([head, *parts])) + "\n"
 
 
 def licence_files(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.iterdir() if path.is_file() and path.name.upper().startswith(TEXTS))
+    return sorted(path for path in folder.iterdir() if path.is_file() and path.name.upper().startswith(LICENCE_NAMES))

@@ -26,7 +26,7 @@ LIBRARY = "lib_native.dylib" if sys.platform == "darwin" else "lib_native.so"
 
 
 def main(built: Path, out: Path, released: bool, name: str) -> None:
-    version = re.search(r'^version = "(.+)"', (ROOT / "Cargo.toml").read_text(), re.M)[1]
+    version = parts.version()
     files = {
         path.relative_to(SOURCES).as_posix(): path.read_bytes()
         for path in sorted(SOURCES.rglob("*"))

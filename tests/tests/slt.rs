@@ -125,10 +125,10 @@ fn answers_are_the_expected_rows_under_every_setting() {
 #[test]
 fn front_door_answers_are_the_expected_rows() {
     let everyday = |setting: &Setting| setting.workers == 2 && setting.forced[0] == FORCED[0].1[0];
+    // Spilling and tasks are about the operator; rows that tie in an ORDER BY come in any order from tasks.
+    let of_operator = |value: &&str| ["spilling", "3"].contains(value);
     let mut settings = matrix();
-    settings.retain(|setting| everyday(setting) && !setting.forced.contains(&"spilling"));
-    // Tasks are about the operator; rows that tie in an ORDER BY come in any order from them.
-    settings.retain(|setting| !setting.forced.contains(&"3"));
+    settings.retain(|setting| everyday(setting) && !setting.forced.iter().any(of_operator));
     check(&files("slt/front"), &settings);
 }
 

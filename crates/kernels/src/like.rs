@@ -50,12 +50,12 @@ impl LikePattern {
         let is_end_fixed = !(has_any_text && is_free(parts.last()));
         parts.retain(|part| !part.pieces.is_empty());
         parts.iter_mut().for_each(Part::find_first);
-        let texts = parts.iter().flat_map(|part| &part.pieces);
-        let texts = texts.filter_map(|piece| match piece {
+        let strings = parts.iter().flat_map(|part| &part.pieces);
+        let strings = strings.filter_map(|piece| match piece {
             Piece::Text(text) => Some(text.as_slice()),
             Piece::Any(_) => None,
         });
-        let longest = Word::new(texts.max_by_key(|text| text.len())?, case);
+        let longest = Word::new(strings.max_by_key(|text| text.len())?, case);
         Some(LikePattern {
             // A look at a string's start or end is less than a search.
             longest: (!is_start_fixed && !is_end_fixed).then_some(longest),

@@ -44,8 +44,8 @@ pub fn is_safe(keywords: &Bound<'_, PyDict>) -> PyResult<bool> {
 
 fn text(name: &str, value: &Bound<'_, PyAny>) -> PyResult<String> {
     if let Ok(several) = value.cast::<PyList>() {
-        let texts = several.iter().map(|one| text(name, &one));
-        return Ok(texts.collect::<PyResult<Vec<String>>>()?.join(":"));
+        let values = several.iter().map(|one| text(name, &one));
+        return Ok(values.collect::<PyResult<Vec<String>>>()?.join(":"));
     }
     if let Ok(boolean) = value.extract::<bool>() {
         return Ok(boolean.to_string());

@@ -355,15 +355,15 @@ def test_files(both, tmp_path, method):
 
 
 def test_options_of_csv(both, tmp_path):
-    texts = []
+    written = []
     for at, con in enumerate(both):
         path = tmp_path / f"{at}.csv"
         t(con).order("k, x").project("k, s, x").to_csv(str(path), sep=";", na_rep="nothing", header=False, quoting="force")
-        texts.append(path.read_text())
+        written.append(path.read_text())
         read = con.read_csv(str(path), header=False, sep=";", names=["k", "s", "x"])
-        texts.append(rows_of(read.aggregate("count(*)")))
-    assert texts[0] == texts[2]
-    assert texts[1] == texts[3]
+        written.append(rows_of(read.aggregate("count(*)")))
+    assert written[0] == written[2]
+    assert written[1] == written[3]
 
 
 def test_partitions(both, tmp_path):

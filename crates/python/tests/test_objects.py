@@ -123,13 +123,13 @@ def test_arrays_of_numpy(con):
     line, matrix = numpy.array([3, 1, 2]), numpy.array([[1, 2, 3], [4, 5, 6]])  # noqa: F841
     records = numpy.array([(1, "x", 0.5), (2, "y", 1.5)], dtype=[("p", "i4"), ("q", "U3"), ("r", "f8")])  # noqa: F841
     foreign = numpy.array([1, 2], dtype=">i8")  # noqa: F841
-    moments = numpy.array(["2024-01-02", "NaT"], dtype="datetime64[us]")  # noqa: F841
+    stamps = numpy.array(["2024-01-02", "NaT"], dtype="datetime64[us]")  # noqa: F841
     objects = numpy.array(["a", None], dtype=object)  # noqa: F841
     assert con.sql("SELECT sum(column0) FROM line").fetchall() == [(6,)]
     assert con.sql("SELECT column0, column1 FROM matrix ORDER BY 1").fetchall() == [(1, 4), (2, 5), (3, 6)]
     assert con.sql("SELECT * FROM records ORDER BY p").fetchall() == [(1, "x", 0.5), (2, "y", 1.5)]
     assert con.sql("SELECT * FROM foreign").fetchall() == [(1,), (2,)]
-    assert con.sql("SELECT * FROM moments").fetchall() == [(dt.datetime(2024, 1, 2),), (None,)]
+    assert con.sql("SELECT * FROM stamps").fetchall() == [(dt.datetime(2024, 1, 2),), (None,)]
     assert con.sql("SELECT * FROM objects").fetchall() == [("a",), (None,)]
 
 

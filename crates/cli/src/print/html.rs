@@ -8,7 +8,7 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::cells::{Columns, Nested};
+use super::rows::{LineForm, write_rows};
 use super::types::is_number;
 use super::{Look, PrintError, ResultWriter};
 use crate::output::Output;
@@ -53,22 +53,16 @@ impl<'a> Html<'a> {
 
 impl ResultWriter for Html<'_> {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), PrintError> {
-        let columns = Columns::new(batch, Nested::Short)?;
-        let mut cells = columns.cells()?;
-        let (mut line, mut text) = (String::new(), String::new());
-        for row in 0..batch.num_rows() {
-            line.clear();
-            line.push_str("<tr>");
-            for (column, tag) in self.tags.iter().enumerate() {
-                let is_there = cells.text(column, row, &mut text)?;
-                line.push_str(tag);
-                push_escaped(if is_there { &text } else { self.null }, &mut line);
-                line.push_str("</td>");
-            }
-            line.push_str("</tr>\n");
-            self.output.write_all(line.as_bytes())?;
-        }
-        Ok(())
+        let form = LineForm {
+            begin: "<tr>",
+            end: "</tr>\n",
+            null: self.null,
+        };
+        write_rows(batch, &form, self.output, |column, text, line| {
+            line.push_str(self.tags[column]);
+            push_escaped(text, line);
+            line.push_str("</td>");
+        })
     }
 
     fn finish(self: Box<Self>, _elapsed: Option<Duration>) -> Result<(), PrintError> {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::cells::{Columns, Nested};
+use super::rows::{LineForm, write_rows};
 use super::types::is_number;
 use super::{Look, PrintError, ResultWriter};
 use crate::output::Output;
@@ -50,19 +50,12 @@ impl<'a> Latex<'a> {
 
 impl ResultWriter for Latex<'_> {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), PrintError> {
-        let columns = Columns::new(batch, Nested::Short)?;
-        let mut cells = columns.cells()?;
-        let (mut line, mut text) = (String::new(), String::new());
-        for row in 0..batch.num_rows() {
-            line.clear();
-            for column in 0..batch.num_columns() {
-                let is_there = cells.text(column, row, &mut text)?;
-                push_cell(column, if is_there { &text } else { self.null }, &mut line);
-            }
-            line.push_str(" \\\\\n");
-            self.output.write_all(line.as_bytes())?;
-        }
-        Ok(())
+        let form = LineForm {
+            begin: "",
+            end: " \\\\\n",
+            null: self.null,
+        };
+        write_rows(batch, &form, self.output, push_cell)
     }
 
     fn finish(self: Box<Self>, _elapsed: Option<Duration>) -> Result<(), PrintError> {

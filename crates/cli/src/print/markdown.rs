@@ -8,7 +8,7 @@ use std::time::Duration;
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::cells::{Columns, Nested};
+use super::rows::{LineForm, write_rows};
 use super::types::is_number;
 use super::{Look, PrintError, ResultWriter};
 use crate::output::Output;
@@ -43,24 +43,14 @@ impl<'a> Markdown<'a> {
 
 impl ResultWriter for Markdown<'_> {
     fn write(&mut self, batch: &RecordBatch) -> Result<(), PrintError> {
-        let columns = Columns::new(batch, Nested::Short)?;
-        let mut cells = columns.cells()?;
-        let (mut line, mut text) = (String::new(), String::new());
-        for row in 0..batch.num_rows() {
-            line.clear();
-            line.push('|');
-            for column in 0..batch.num_columns() {
-                let shown = if cells.text(column, row, &mut text)? {
-                    &text
-                } else {
-                    self.null
-                };
-                push_cell(shown, &mut line);
-            }
-            line.push('\n');
-            self.output.write_all(line.as_bytes())?;
-        }
-        Ok(())
+        let form = LineForm {
+            begin: "|",
+            end: "\n",
+            null: self.null,
+        };
+        write_rows(batch, &form, self.output, |_, text, line| {
+            push_cell(text, line)
+        })
     }
 
     fn finish(self: Box<Self>, _elapsed: Option<Duration>) -> Result<(), PrintError> {

@@ -10,6 +10,7 @@ mod layout;
 mod table;
 mod column;
 mod line;
+mod rows;
 mod markdown;
 mod html;
 mod latex;

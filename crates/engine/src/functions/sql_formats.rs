@@ -351,7 +351,7 @@ impl ScalarUDFImpl for InZone {
         let returns = args.return_field.data_type().clone();
         match (self.0.invoke_with_args(args)?, returns) {
             (ColumnarValue::Array(times), DataType::Timestamp(TimeUnit::Nanosecond, zone)) => {
-                // The same moments: a cast would take them for those of the zone's clock.
+                // The same timestamps: a cast would take them for those of the zone's clock.
                 Ok(match times.as_primitive_opt::<TimestampNanosecondType>() {
                     Some(nanos) => {
                         let nanos = nanos.clone().with_timezone_opt(zone);

@@ -75,14 +75,14 @@ fn check(session: &Session, sql: &str, expected: &[&str]) {
 fn moments_beyond_nanoseconds_are_read() {
     let (folder, session) = (tempfile::tempdir().unwrap(), session());
     let path = plain(&folder, "far.parquet", &far());
-    let texts = [
+    let strings = [
         "0001-01-01 00:00:00",
         "1970-01-01 00:00:00.000001",
         "9999-12-31 23:59:59.999999",
         "NULL",
     ];
     let sql = format!("SELECT at::VARCHAR FROM '{path}' ORDER BY at");
-    check(&session, &sql, &texts);
+    check(&session, &sql, &strings);
     let sql =
         format!("SELECT at::VARCHAR, count(*) FROM '{path}' GROUP BY at ORDER BY at DESC LIMIT 1");
     check(&session, &sql, &["9999-12-31 23:59:59.999999|1"]);
@@ -97,7 +97,7 @@ fn moments_beyond_nanoseconds_are_read() {
         &session,
         &format!("CREATE EXTERNAL TABLE far STORED AS PARQUET LOCATION '{path}'"),
     );
-    check(&session, "SELECT max(at)::VARCHAR FROM far", &texts[2..3]);
+    check(&session, "SELECT max(at)::VARCHAR FROM far", &strings[2..3]);
 }
 
 #[test]
@@ -133,14 +133,14 @@ fn moments_that_do_not_fit_their_unit_are_an_error() {
         "1969-12-31 00:00:00.000000001",
         "1970-01-01 00:00:00.000001500",
     ];
-    let texts = rows(&session, &sql);
-    let is_same = texts
+    let strings = rows(&session, &sql);
+    let is_same = strings
         .iter()
         .zip(nanos)
         .all(|(text, nanos)| nanos.starts_with(text.as_str()));
     assert!(
-        is_same && texts.len() == 2 && texts[1].ends_with("15"),
-        "{texts:?}"
+        is_same && strings.len() == 2 && strings[1].ends_with("15"),
+        "{strings:?}"
     );
 }
 

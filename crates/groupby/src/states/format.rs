@@ -188,10 +188,10 @@ mod tests {
 
     #[test]
     fn strings_come_back() {
-        let texts = [Some("a"), None, Some("long enough to lie in a buffer")];
-        there_and_back(&(Arc::new(StringViewArray::from_iter(texts)) as ArrayRef));
-        there_and_back(&(Arc::new(StringArray::from_iter(texts)) as ArrayRef));
-        there_and_back(&(Arc::new(BinaryViewArray::from_iter(texts)) as ArrayRef));
+        let strings = [Some("a"), None, Some("long enough to lie in a buffer")];
+        there_and_back(&(Arc::new(StringViewArray::from_iter(strings)) as ArrayRef));
+        there_and_back(&(Arc::new(StringArray::from_iter(strings)) as ArrayRef));
+        there_and_back(&(Arc::new(BinaryViewArray::from_iter(strings)) as ArrayRef));
     }
 
     #[test]
@@ -216,9 +216,9 @@ mod tests {
             let flattened = flat(&lists).unwrap();
             let flattened = flattened.as_list::<i64>();
             for row in [0, 1, 3] {
-                let texts = flattened.value(row);
+                let strings = flattened.value(row);
                 let wanted = values.as_string_view().value(offsets[row] as usize);
-                assert_eq!(texts.as_string::<i64>().value(0), wanted);
+                assert_eq!(strings.as_string::<i64>().value(0), wanted);
             }
             assert!(flattened.is_null(2));
         }

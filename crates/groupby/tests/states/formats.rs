@@ -77,7 +77,7 @@ fn states_have_the_columns_that_are_written_down() {
 /// Argument columns of an aggregate's types, four rows of two groups.
 fn arguments(aggregate: &Arc<dyn Aggregate>) -> Vec<ArrayRef> {
     let longs: ArrayRef = Arc::new(Int64Array::from(vec![Some(3), None, Some(5), Some(4)]));
-    let texts: ArrayRef = Arc::new(StringViewArray::from_iter_values([
+    let strings: ArrayRef = Arc::new(StringViewArray::from_iter_values([
         "a",
         "one that lies in a buffer of its own",
         "",
@@ -85,8 +85,8 @@ fn arguments(aggregate: &Arc<dyn Aggregate>) -> Vec<ArrayRef> {
     ]));
     match (aggregate.name(), aggregate.result_type()) {
         ("count(*)", _) => Vec::new(),
-        ("max_by", _) => vec![texts, longs],
-        ("uniq", _) | (_, DataType::Utf8View) => vec![texts],
+        ("max_by", _) => vec![strings, longs],
+        ("uniq", _) | (_, DataType::Utf8View) => vec![strings],
         (_, DataType::Int64) => vec![longs],
         ("min" | "var" | "median", _) => {
             vec![Arc::new(Float64Array::from(vec![0.5, -1.0, 2.0, 7.5]))]
@@ -150,15 +150,15 @@ fn batches_of_states_take_no_more_than_all_of_them_at_once() {
     let rows = 0..4 * GROUPS;
     let floats = rows.clone().map(|row| row as f64);
     let floats: ArrayRef = Arc::new(Float64Array::from_iter_values(floats));
-    let texts = rows
+    let strings = rows
         .clone()
         .map(|row| format!("a text too long for its view, {row}"));
-    let texts: ArrayRef = Arc::new(StringViewArray::from_iter_values(texts));
+    let strings: ArrayRef = Arc::new(StringViewArray::from_iter_values(strings));
     let groups: Vec<_> = rows.map(|row| GroupId((row % GROUPS) as u32)).collect();
     let text = DataType::Utf8View;
     for (aggregate, column) in [
-        (uniq("uniq", std::slice::from_ref(&text)), &texts),
-        (min_max("max", Extreme::Max, &text, &text), &texts),
+        (uniq("uniq", std::slice::from_ref(&text)), &strings),
+        (min_max("max", Extreme::Max, &text, &text), &strings),
         (median("median", &DataType::Float64), &floats),
     ] {
         let aggregate = aggregate.expect("known types");

@@ -129,8 +129,8 @@ def _broken(asker: str, text: str, why: str) -> SyntaxError:
 
 def expressions(text: str | Iterable[str], asker: str) -> str:
     """A list of expressions, or several of them, as text that any text may follow."""
-    texts = [text] if isinstance(text, str) else list(text)
-    return ", ".join(f"{part}\n" for one in texts for part in parts(one, asker))
+    lists = [text] if isinstance(text, str) else list(text)
+    return ", ".join(f"{part}\n" for one in lists for part in parts(one, asker))
 
 
 def expression(text: str, asker: str) -> str:
