@@ -1,0 +1,1 @@
+//! Groupings over several machines.
