@@ -61,6 +61,7 @@ pub(crate) use aggregates::totals_in_order::{mean_from_first, product_from_first
 pub(crate) use any_equal::ANY_EQUAL;
 pub(crate) use arithmetic::bits::{BIT_NOT, operation_on_bits};
 pub(crate) use arithmetic::decimal_quotient::decimal_quotient;
+pub(crate) use arithmetic::double_quotient::double_quotient;
 pub(crate) use arithmetic::rounding::half_to_even;
 pub(crate) use arithmetic::whole_quotient::{WHOLE_QUOTIENT, plain_quotient};
 pub(crate) use as_written::AS_WRITTEN;

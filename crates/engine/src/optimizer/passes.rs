@@ -81,6 +81,7 @@ fn planners() -> Vec<Pass<ExpressionPlanner>> {
         First, ByDataFusion, unsigned_literals::UnsignedLiterals, "u - 1 → u - CAST(1 AS BIGINT UNSIGNED)";
         First, ByDataFusion, exclusions::Exclusions,              "sum(x) OVER (… EXCLUDE TIES): what the call is otherwise, with frames that leave rows out";
         First, ByDataFusion, settled_types::SettleOperands,       "a CASE that is an operand has the type of all its branches";
+        First, ByDataFusion, decimal_quotients::DecimalQuotients, "x / y of decimals: a DOUBLE, and an error by zero";
         First, ByDataFusion, signed_counts::SignedCounts,         "row_number(), rank(), count_distinct(x) → their CAST AS BIGINT";
         First, ByDataFusion, text_parts::TextParts,               "s[2:3] of a string → substr(s, 2, 2)";
         First, ByDataFusion, list_items::ListItems,               "array_agg(DISTINCT x)[2] → array_element(array_agg(DISTINCT x), 2)";

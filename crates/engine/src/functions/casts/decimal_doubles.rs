@@ -18,7 +18,7 @@ use crate::functions::casts::own_cast::{OwnCast, own_cast};
 const DOUBLE_DIGITS: u8 = 15;
 
 /// Integers below are doubles.
-const EXACT_MAX: u128 = 1 << 53;
+pub(in crate::functions) const EXACT_MAX: u128 = 1 << 53;
 
 /// Powers of ten up to this one are doubles.
 const POWER_MAX: i8 = 22;
@@ -55,7 +55,8 @@ impl OwnCast for NearestDouble {
     }
 }
 
-fn double(units: i128, scale: i8) -> f64 {
+/// The double nearest to so many units of the last digit.
+pub(in crate::functions) fn double(units: i128, scale: i8) -> f64 {
     match units.unsigned_abs() <= EXACT_MAX && (0..=POWER_MAX).contains(&scale) {
         true => units as f64 / 10_f64.powi(scale.into()),
         false => {

@@ -74,8 +74,9 @@ const SURE: [&str; 51] = [
 ];
 
 /// Functions that have one for all first values, if the others are literals that they take.
-const SURE_OF_FIRST: [&str; 9] = [
+const SURE_OF_FIRST: [&str; 10] = [
     "date_bin",
+    "double quotient",
     "left",
     "quotient",
     "regexp_like",
@@ -121,7 +122,7 @@ fn part_can_fail(part: &Expr, schema: &DFSchema) -> bool {
         }
         Expr::ScalarFunction(function) => function_can_fail(function.func.name(), || {
             let mut others = function.args.iter().skip(1);
-            others.all(|argument| matches!(argument, Expr::Literal(..)))
+            others.all(|argument| matches!(argument, Expr::Literal(value, _) if !is_zero(value)))
         }),
         Expr::Column(_)
         | Expr::Alias(_)
@@ -171,10 +172,13 @@ fn operation_can_fail(
     }
 }
 
+fn is_zero(value: &ScalarValue) -> bool {
+    ScalarValue::new_zero(&value.data_type()).is_ok_and(|zero| *value == zero)
+}
+
 fn is_zero_or_minus_one(value: &ScalarValue) -> bool {
-    let zero = ScalarValue::new_zero(&value.data_type());
     let minus_one = ScalarValue::new_negative_one(&value.data_type());
-    zero.is_ok_and(|zero| *value == zero) || minus_one.is_ok_and(|one| *value == one)
+    is_zero(value) || minus_one.is_ok_and(|one| *value == one)
 }
 
 /// Sums and products of these have no bounds that values can leave with an error.

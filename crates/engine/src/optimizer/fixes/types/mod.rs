@@ -12,6 +12,7 @@ pub(in crate::optimizer) mod own_casts;
 pub(in crate::optimizer) mod compared;
 pub(in crate::optimizer) mod decimals;
 pub(in crate::optimizer) mod decimal_columns;
+pub(in crate::optimizer) mod decimal_quotients;
 pub(in crate::optimizer) mod rounded;
 pub(in crate::optimizer) mod compared_casts;
 pub(in crate::optimizer) mod timestamps;
