@@ -2,11 +2,12 @@
 //!
 //! In: a recursive query whose own table stands in its recursive part more than once. Out: the same query, in which all these places
 //! hand out the rows that one of them reads.
-//! Invariant: each turn has rows of its own, and so has each run of a recursion.
+//! Invariant: each turn has rows of its own, and so has each run of a recursion. Which place reads them is chosen in the physical
+//! plan: the optimizer may have dropped any.
 //! DataFusion hands the rows of a turn to one place, and refuses others.
 //! Not here: a recursion that another one runs in each of its turns (refused).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -75,13 +76,11 @@ fn shared(recursion: RecursiveQuery) -> Result<Transformed<LogicalPlan>> {
         _ => Ok(TreeNodeRecursion::Continue),
     })?;
     let rows = Arc::new(TurnRows::default());
-    let mut is_first = true;
     let term = term.as_ref().clone();
     let term = term.transform_down_with_subqueries(|part| match part {
         LogicalPlan::TableScan(scan) if is_turn(&scan, name) => {
             let table = TurnTable {
                 turn: source_as_provider(&scan.source)?,
-                is_read: std::mem::take(&mut is_first),
                 rows: Arc::clone(&rows),
             };
             Ok(Transformed::yes(LogicalPlan::TableScan(TableScan {
@@ -144,8 +143,6 @@ struct Turn {
 struct TurnTable {
     /// DataFusion's table.
     turn: Arc<dyn TableProvider>,
-    /// Whether this is the place through which the rows are read.
-    is_read: bool,
     rows: Arc<TurnRows>,
 }
 
@@ -166,10 +163,6 @@ impl TableProvider for TurnTable {
         _filters: &[Expr],
         _limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let input = match self.is_read {
-            true => Some(self.turn.scan(session, None, &[], None).await?),
-            false => None,
-        };
         let schema = self.schema();
         let all = || (0..schema.fields().len()).collect();
         let columns: Vec<usize> = projection.cloned().unwrap_or_else(all);
@@ -178,7 +171,8 @@ impl TableProvider for TurnTable {
             properties: properties(&schema),
             schema,
             columns,
-            input,
+            turn: self.turn.scan(session, None, &[], None).await?,
+            input: None,
             rows: Arc::clone(&self.rows),
         }))
     }
@@ -199,10 +193,19 @@ struct TurnRowsExec {
     schema: SchemaRef,
     /// Which columns of the table it hands out.
     columns: Vec<usize>,
-    /// DataFusion's node, in the place through which the rows are read.
+    /// DataFusion's node, which only one place of a recursion may have as its input.
+    turn: Arc<dyn ExecutionPlan>,
+    /// That node, in the place through which the rows are read.
     input: Option<Arc<dyn ExecutionPlan>>,
     rows: Arc<TurnRows>,
     properties: Arc<PlanProperties>,
+}
+
+impl TurnRowsExec {
+    /// The same in all places that share their rows.
+    fn address(&self) -> usize {
+        Arc::as_ptr(&self.rows).addr()
+    }
 }
 
 impl DisplayAs for TurnRowsExec {
@@ -297,7 +300,8 @@ impl ExecutionPlan for TurnRowsExec {
     }
 }
 
-/// The rule that gives each recursion of a plan turns of its own: copies of a recursion are several.
+/// The rule that gives each recursion of a plan turns of its own, and one of its places the rows to read: copies of a recursion
+/// are several.
 #[derive(Debug)]
 pub(in crate::optimizer) struct SeparateTurns;
 
@@ -332,13 +336,27 @@ impl PhysicalOptimizerRule for SeparateTurns {
 }
 
 fn with_own_rows(term: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {
+    let mut read = HashSet::new();
+    term.apply(|node| {
+        if let Some(place) = node.downcast_ref::<TurnRowsExec>()
+            && place.input.is_some()
+        {
+            read.insert(place.address());
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
     let mut own: HashMap<usize, Arc<TurnRows>> = HashMap::new();
     term.transform_up(|node| {
         let Some(place) = node.downcast_ref::<TurnRowsExec>() else {
             return Ok(Transformed::no(node));
         };
-        let rows = own.entry(Arc::as_ptr(&place.rows).addr()).or_default();
+        let rows = own.entry(place.address()).or_default();
+        let input = match read.insert(place.address()) {
+            true => Some(Arc::clone(&place.turn)),
+            false => place.input.clone(),
+        };
         let place = TurnRowsExec {
+            input,
             rows: Arc::clone(rows),
             ..place.clone()
         };
