@@ -98,7 +98,7 @@ fn members(text: &str) -> serde_json::Result<Vec<(Cow<'_, str>, &RawValue)>> {
     serde_json::Deserializer::from_str(text).deserialize_map(Members)
 }
 
-/// A value without blanks between its parts.
+/// A value without blanks between its parts, whose strings have no more escapes than they need.
 pub(super) fn write_compact(value: &RawValue, text: &mut String) {
     match shape(value) {
         JsonShape::Array(items) => {
@@ -119,6 +119,7 @@ pub(super) fn write_compact(value: &RawValue, text: &mut String) {
             }
             text.push('}');
         }
+        JsonShape::Text(string) => write_text(&string, text),
         _ => text.push_str(value.get()),
     }
 }
