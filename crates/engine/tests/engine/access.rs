@@ -164,6 +164,41 @@ fn no_statement_leads_out_of_an_allowed_folder() {
     );
 }
 
+/// What is under way is in the folder, too, where nothing around it is reached.
+#[test]
+fn files_are_put_into_an_allowed_folder_itself() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("only");
+    std::fs::create_dir(&folder).unwrap();
+    let mut options = SessionOptions::default();
+    options.close();
+    options.allowed_directories = vec![folder.clone()];
+    let session = Session::new(options).unwrap();
+    let copy = |number: i64, how: &str| {
+        format!(
+            "COPY (SELECT {number} AS x, 'a' AS k) TO '{}' (FORMAT csv, PARTITION_BY (k){how})",
+            folder.display()
+        )
+    };
+    let names = |folder: &Path| {
+        let entries = std::fs::read_dir(folder).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    run(&session, &copy(1, "")).unwrap();
+    run(&session, &copy(2, ", APPEND")).unwrap();
+    refused(&session, &copy(3, ", OVERWRITE"), "OVERWRITE_OR_IGNORE");
+    run(&session, &copy(4, ", OVERWRITE_OR_IGNORE")).unwrap();
+    assert_eq!(names(&folder), ["k=a"]);
+    assert_eq!(names(root.path()), ["only"]);
+    let of_files = format!(
+        "SELECT min(x), max(x) FROM '{}/k=a/*.csv'",
+        folder.display()
+    );
+    assert_eq!(rows(&session, &of_files), ["2|4"]);
+}
+
 fn rows_of_file(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap()
 }

@@ -106,6 +106,11 @@ pub(super) fn sync_folder(folder: &Path) {
 pub(super) fn folder_beside(target: &Path) -> io::Result<tempfile::TempDir> {
     let parent = folder_of(target);
     fs::create_dir_all(parent)?;
+    folder_in(parent)
+}
+
+/// The same in `parent`.
+pub(super) fn folder_in(parent: &Path) -> io::Result<tempfile::TempDir> {
     Builder::new()
         .prefix(PREFIX)
         .suffix(SUFFIX)

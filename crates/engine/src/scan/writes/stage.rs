@@ -16,7 +16,7 @@ use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutPayload};
 use parking_lot::Mutex;
 use tempfile::TempDir;
 
-use super::new_file::{NewFile, folder_beside, folder_of, sync_folder};
+use super::new_file::{NewFile, folder_beside, folder_in, folder_of, sync_folder};
 use super::request::Existing;
 use super::target::{WriteTarget, io_error};
 use crate::error::from_datafusion::object_store as store_error;
@@ -99,7 +99,7 @@ impl StagedFiles {
                 check_folder(&name, &path, existing)?;
                 // Through a link, so that a link to a folder stays one.
                 let target = fs::canonicalize(&path).unwrap_or(path);
-                let staging = folder_beside(&target).map_err(failed)?;
+                let staging = staging_folder(&name, &target, existing, &access)?;
                 StagePlace::Folder(Folder {
                     staging,
                     target,
@@ -296,10 +296,13 @@ impl Folder {
         if !self.target.exists() {
             fs::rename(self.staging.path(), &self.target)?;
         } else {
+            let is_inside = self.staging.path().starts_with(&self.target);
             match existing {
-                Existing::Refused => fs::rename(self.staging.path(), &self.target)?,
+                Existing::Refused if !is_inside => fs::rename(self.staging.path(), &self.target)?,
                 Existing::Overwritten => exchange(self.staging.path(), &self.target)?,
-                Existing::Added | Existing::SameNamesReplaced => self.add(existing)?,
+                Existing::Refused | Existing::Added | Existing::SameNamesReplaced => {
+                    self.add(existing)?;
+                }
             }
         }
         sync_folder(folder_of(&self.target));
@@ -390,6 +393,29 @@ fn check_folder(name: &str, path: &SystemPath, existing: Existing) -> Result<()>
         }
         Existing::Added | Existing::SameNamesReplaced => Ok(()),
     }
+}
+
+/// A folder for the files under way: beside the target, or in it where the session does not reach what is around it.
+fn staging_folder(
+    name: &str,
+    target: &SystemPath,
+    existing: Existing,
+    access: &Access,
+) -> Result<TempDir> {
+    let is_around_reached = access.check_path(folder_of(target), name).is_ok();
+    let staging = match existing {
+        _ if is_around_reached => folder_beside(target),
+        Existing::Overwritten => {
+            return Err(Error::Io {
+                path: name.to_string(),
+                message: "OVERWRITE puts a new folder in the place of this one, and the option allowed_directories of this session \
+                          does not name the folder around it; OVERWRITE_OR_IGNORE replaces files of the same names"
+                    .to_string(),
+            });
+        }
+        Existing::Refused | Existing::Added | Existing::SameNamesReplaced => folder_in(target),
+    };
+    staging.map_err(|error| io_error(name, &error))
 }
 
 fn name_at<'a>(names: &'a [String], file: &Path) -> io::Result<&'a str> {
