@@ -14,10 +14,11 @@ before the fork raises `grouse.InvalidError` there, so call `grouse.connect` in 
 PEP 249: `grouse.connect().cursor()` is a cursor, `execute` and the fetch methods of a connection are its own.
 """
 
-from grouse import _connection, _module, _parts, _relation, errors
+from grouse import _connection, _expression, _module, _parts, _relation, errors
 from grouse._connection import Cursor
 from grouse._connection.dbapi import *  # noqa: F403
 from grouse._connection.dbapi import __all__ as _of_dbapi
+from grouse._expression import *  # noqa: F403
 from grouse._native import (
     Batch,
     Batches,
@@ -56,6 +57,7 @@ __all__ = [
     "connect",
     "default_connection",
     "sql",
+    *_expression.__all__,
     *_of_dbapi,
     *_functions,
     *errors.__all__,

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 from grouse import errors as errors
 from grouse._connection import Cursor as Cursor
 from grouse._connection.dbapi import *
+from grouse._expression import *
 from grouse._native import Batch as Batch
 from grouse._native import Batches as Batches
 from grouse._native import Connection as Connection

@@ -33,6 +33,24 @@ _CLAUSES = {"FROM", "WHERE", "HAVING", "UNION", "EXCEPT", "INTERSECT", "INTO", "
 _BEFORE_BY = {"ORDER", "GROUP"}
 
 
+class Written:
+    """SQL that is known to be one expression: grouse.Expression."""
+
+    __slots__ = ()
+
+    def fragment(self) -> str:
+        """As an operand."""
+        raise NotImplementedError
+
+    def as_select(self) -> str:
+        """In a list of columns."""
+        return self.fragment()
+
+    def as_order(self) -> str:
+        """In ORDER BY."""
+        return self.fragment()
+
+
 def _tokens(text: str) -> Iterator[re.Match[str]]:
     import re
 
@@ -71,6 +89,12 @@ def literal(value: Any) -> str:
         return f"{'TIMESTAMP' if value.tzinfo is None else 'TIMESTAMPTZ'} '{value.isoformat(' ')}'"
     if isinstance(value, datetime.date):
         return f"DATE '{value.isoformat()}'"
+    if isinstance(value, datetime.time):
+        return f"TIME '{value.isoformat()}'"
+    if isinstance(value, datetime.timedelta):
+        return f"INTERVAL '{value // datetime.timedelta(microseconds=1)} microseconds'"
+    if isinstance(value, (bytes, bytearray)):
+        return f"X'{bytes(value).hex()}'"
     if isinstance(value, (list, tuple)):
         return "[" + ", ".join(map(literal, value)) + "]"
     if isinstance(value, Mapping):
@@ -78,10 +102,15 @@ def literal(value: Any) -> str:
     raise TypeError(f"a {type(value).__name__} has no literal in SQL")
 
 
-def parts(text: str, asker: str) -> list[str]:
-    """The expressions of a list, `a, f(b, c)` being two. Raises grouse.SyntaxError where the text is not one list."""
+def parts(text: str | Written, asker: str, form: str = "fragment") -> list[str]:
+    """The expressions of a list, `a, f(b, c)` being two. Raises grouse.SyntaxError where the text is not one list.
+
+    form: what is asked of an expression that is an object, by the name of its method.
+    """
+    if isinstance(text, Written):
+        return [getattr(text, form)()]
     if not isinstance(text, str):
-        raise TypeError(f"{asker} takes SQL as a str, not {type(text).__name__}")
+        raise TypeError(f"{asker} takes SQL as a str, or an Expression, not {type(text).__name__}")
     found, start, open_brackets, words = [], 0, [], [""]
     for token in _tokens(text):
         letter = token["other"]
@@ -127,22 +156,38 @@ def _broken(asker: str, text: str, why: str) -> SyntaxError:
     return SyntaxError(f"{asker} takes expressions of SQL, and {text!r} is none: {why}")
 
 
-def expressions(text: str | Iterable[str], asker: str) -> str:
+def alias_apart(text: str) -> tuple[str, str | None]:
+    """One expression without the alias that it ends with, `AS name`, and that alias."""
+    told = [token for token in _tokens(text) if not token["blank"]]
+    if len(told) < 3 or (told[-2]["word"] or "").upper() != "AS":
+        return text, None
+    name, quote = told[-1]["word"], told[-1]["quoted"] or ""
+    if quote.startswith('"'):
+        name = quote[1:-1].replace('""', '"')
+    return (text[: told[-2].start()], name) if name else (text, None)
+
+
+def expressions(text: str | Written | Iterable[str | Written], asker: str, form: str = "fragment") -> str:
     """A list of expressions, or several of them, as text that any text may follow."""
-    lists = [text] if isinstance(text, str) else list(text)
-    return ", ".join(f"{part}\n" for one in lists for part in parts(one, asker))
+    lists = [text] if isinstance(text, (str, Written)) else list(text)
+    return ", ".join(f"{part}\n" for one in lists for part in parts(one, asker, form))
 
 
-def expression(text: str, asker: str) -> str:
+def expression(text: str | Written, asker: str) -> str:
     """One expression, as text that any text may follow."""
     if len(parts(text, asker)) > 1:
         raise _broken(asker, text, "there are several")
     return f"{text}\n"
 
 
-def names(text: str | Iterable[str]) -> list[str]:
+def is_given(text: Any) -> bool:
+    """Whether there is an expression, or a list of some: neither None nor empty."""
+    return isinstance(text, Written) or bool(text)
+
+
+def names(text: str | Written | Iterable[str | Written]) -> list[str]:
     """One name or several."""
-    return [text] if isinstance(text, str) else list(text)
+    return [text] if isinstance(text, (str, Written)) else list(text)
 
 
 def word(text: str, asker: str, known: Iterable[str]) -> str:

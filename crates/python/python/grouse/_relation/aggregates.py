@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 
 from grouse._native import Relation
 from grouse._relation.derived import derive
-from grouse._text import expression, expressions, literal, parts
+from grouse._text import expression, expressions, is_given, literal, parts
 from grouse.errors import InvalidError, SyntaxError
 
 # The function behind each method, and what it is said to give.
@@ -61,13 +61,13 @@ _GROUPS = """
 
 def each(self: Relation, calls: Sequence[str], groups: str, window_spec: str, projected_columns: str) -> Relation:
     """The relation of some calls."""
-    if groups and window_spec:
+    if is_given(groups) and window_spec:
         raise InvalidError("groups and window_spec exclude each other: a window has PARTITION BY")
     window = f" {_window(window_spec)}" if window_spec else ""
     wanted = ", ".join(f"{call}{window}" for call in calls)
-    if projected_columns:
-        wanted = f"{expressions(projected_columns, 'projected_columns')}, {wanted}"
-    keys = f" GROUP BY {expressions(groups, 'groups')}" if groups else ""
+    if is_given(projected_columns):
+        wanted = f"{expressions(projected_columns, 'projected_columns', 'as_select')}, {wanted}"
+    keys = f" GROUP BY {expressions(groups, 'groups')}" if is_given(groups) else ""
     kind = "PROJECTION_RELATION" if window else "AGGREGATE_RELATION"
     return derive(self, lambda this: f"SELECT {wanted} FROM {this}{keys}", kind, opened=True)
 
@@ -162,7 +162,7 @@ class Aggregates:
     def value_counts(self: Relation, expression: str, groups: str = "") -> Relation:
         """Each value with the number of its rows (0 for NULL, as `count(x)` has it); with `groups` in each group."""
         wanted = expressions(expression, "value_counts()")
-        keys = f"{expressions(groups, 'value_counts()')}, {wanted}" if groups else wanted
+        keys = f"{expressions(groups, 'value_counts()')}, {wanted}" if is_given(groups) else wanted
         counts = ", ".join(f"count({part}\n)" for part in parts(expression, "value_counts()"))
         return derive(
             self, lambda this: f"SELECT {keys}, {counts} FROM {this} GROUP BY {keys}", "AGGREGATE_RELATION", opened=True
@@ -179,6 +179,6 @@ class Aggregates:
         """The aggregate of any name, of each expression of a list: `apply("quantile_cont", "a, b", function_parameter="0.5")`."""
         if not function_name.isidentifier():
             raise SyntaxError(f"apply() takes the name of a function, not {function_name!r}")
-        more = f", {expressions(function_parameter, 'apply()')}" if function_parameter else ""
+        more = f", {expressions(function_parameter, 'apply()')}" if is_given(function_parameter) else ""
         calls = [f"{function_name}({part}\n{more})" for part in parts(function_aggr, "apply()")]
         return each(self, calls, group_expr, "", projected_columns)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from grouse._native import Relation
 from grouse._relation.derived import From, alias_of, derive, from_of, kind_of, marked, of_join
-from grouse._text import expression, expressions, literal, names, natural, parts, quoted, word
+from grouse._text import Written, expression, expressions, is_given, literal, names, natural, parts, quoted, word
 from grouse.errors import InvalidError, TypeError
 
 # What only type checkers read is not imported: it takes as long as all of this package.
@@ -52,7 +52,7 @@ class Compose:
         """
         if not columns:
             raise TypeError("project() takes one expression at least")
-        wanted = expressions(columns[0], "project()") if len(columns) == 1 else _listed(self, columns)
+        wanted = expressions(columns[0], "project()", "as_select") if len(columns) == 1 else _listed(self, columns)
         return derive(
             self, lambda this: f"SELECT {wanted} FROM {this}{_grouped(groups)}", "PROJECTION_RELATION", opened=True
         )
@@ -64,7 +64,7 @@ class Compose:
 
         aggr_expr: expressions of the result's columns, keys among them if they shall be there. group_expr: the keys.
         """
-        wanted = expressions(aggr_expr, "aggregate()")
+        wanted = expressions(aggr_expr, "aggregate()", "as_select")
         keys = _grouped(group_expr) or " GROUP BY ALL"
         return derive(self, lambda this: f"SELECT {wanted} FROM {this}{keys}", "AGGREGATE_RELATION", opened=True)
 
@@ -74,11 +74,11 @@ class Compose:
 
     def order(self: Relation, order_expr: str) -> Relation:
         """The rows in order of `order_expr`, such as `"a DESC NULLS LAST, b"`."""
-        return _ordered(self, expressions(order_expr, "order()"))
+        return _ordered(self, expressions(order_expr, "order()", "as_order"))
 
     def sort(self: Relation, *args: str) -> Relation:
         """The rows in order of the keys: `sort("a DESC", "b")`."""
-        return _ordered(self, expressions(args, "sort()"))
+        return _ordered(self, expressions(args, "sort()", "as_order"))
 
     def limit(self: Relation, n: int, offset: int = 0) -> Relation:
         """At most `n` rows after the first `offset`; which ones is certain only in an order. A negative `n` is refused."""
@@ -101,7 +101,7 @@ class Compose:
 
     def unique(self: Relation, unique_aggr: str) -> Relation:
         """Each value, or each combination of values, of the expressions once."""
-        wanted = expressions(unique_aggr, "unique()")
+        wanted = expressions(unique_aggr, "unique()", "as_select")
         return derive(self, lambda this: f"SELECT DISTINCT {wanted} FROM {this}", "DISTINCT_RELATION", opened=True)
 
     def union(self: Relation, union_rel: Relation) -> Relation:
@@ -297,7 +297,7 @@ class Grouped:
 
     def agg(self, *aggregates: str) -> Relation:
         """One row for each group: the keys, then the aggregates."""
-        wanted = expressions(aggregates, "agg()")
+        wanted = expressions(aggregates, "agg()", "as_select")
         keys = self._keys
         return derive(
             self._relation,
@@ -308,14 +308,15 @@ class Grouped:
 
 
 def _grouped(groups: str | Iterable[str]) -> str:
-    return f" GROUP BY {expressions(groups, 'groups')}" if groups else ""
+    return f" GROUP BY {expressions(groups, 'groups')}" if is_given(groups) else ""
 
 
 def _listed(relation: Relation, columns: Iterable[str]) -> str:
     """Expressions, or names of columns as they are."""
     behind = from_of(relation).columns or {name: quoted(name) for name in relation.columns}
     return ", ".join(
-        f"{behind[one]} AS {quoted(one)}" if one in behind else expressions(one, "project()") for one in columns
+        f"{behind[one]} AS {quoted(one)}" if isinstance(one, str) and one in behind else expressions(one, "project()", "as_select")
+        for one in columns
     )
 
 
@@ -397,6 +398,8 @@ def _expressions(relation: Relation) -> dict[str, str]:
 
 def _shared_columns(condition: str | Iterable[str]) -> list[str]:
     """The names of a condition that is nothing but names of columns."""
+    if isinstance(condition, Written):
+        return []
     if not isinstance(condition, str):
         return list(condition)
     listed = [_name(one) for one in parts(condition, "join()")]

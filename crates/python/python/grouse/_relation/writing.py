@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 
 from grouse._native import Relation
 from grouse._relation.derived import alias_of, kind_of, marked, run
-from grouse._text import expression, literal, quoted
+from grouse._text import Written, expression, literal, quoted
 from grouse.errors import InvalidError, TypeError
 
 # What only type checkers read is not imported: it takes as long as all of this package.
@@ -63,13 +63,16 @@ class Writing:
     def update(self: Relation, set: Mapping[str, Any], *, condition: str | None = None) -> None:
         """Gives columns of the table that the relation is all of (`connection.table`) new values, where `condition` is true.
 
-        The values are Python's, a str is text. DuckDB refuses a str, since it may also mean a column.
+        The values are Python's, a str is text, or expressions. DuckDB refuses a str, since it may also mean a column.
         """
         if not isinstance(set, Mapping) or not set:
             raise TypeError("update() takes a dict of values by the names of columns")
-        changes = ", ".join(f"{quoted(name)} = ?" for name in set)
+        values = [value for value in set.values() if not isinstance(value, Written)]
+        changes = ", ".join(
+            f"{quoted(name)} = {value.fragment() if isinstance(value, Written) else '?'}" for name, value in set.items()
+        )
         where = "" if condition is None else f" WHERE ({expression(condition, 'update()')})"
-        self._plan(f"UPDATE {quoted(_table(self, 'update()'))} SET {changes}{where}", {}, list(set.values()))
+        self._plan(f"UPDATE {quoted(_table(self, 'update()'))} SET {changes}{where}", {}, values or None)
 
     def to_csv(
         self: Relation,
