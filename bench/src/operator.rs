@@ -13,7 +13,7 @@ use arrow::datatypes::{DataType, Field};
 use clap::Parser;
 use grouse_groupby::keys::KeyLayout;
 use grouse_groupby::runtime::budget::Unlimited;
-use grouse_groupby::runtime::{Counters, Grant, topology};
+use grouse_groupby::runtime::{Counters, Grant, Topology};
 use grouse_groupby::{Arguments, Batch, Build, Merge, Sizes, Spec, TableKind, states};
 
 #[path = "random.rs"]
@@ -158,7 +158,8 @@ impl Longest {
 fn main() -> ExitCode {
     let flags = OperatorFlags::parse();
     let workers = flags.workers.unwrap_or(flags.threads);
-    let mut sizes = Sizes::for_machine(workers, topology::l2_bytes());
+    let l2_bytes = Topology::of_this_machine().l2_bytes(workers);
+    let mut sizes = Sizes::for_machine(workers, l2_bytes);
     sizes.hot_bytes = flags.hot.unwrap_or(sizes.hot_bytes);
     sizes.grown_bytes = flags.grown.unwrap_or(sizes.grown_bytes);
     println!(

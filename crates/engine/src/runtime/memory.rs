@@ -15,6 +15,8 @@ use datafusion::execution::memory_pool::{
     MemoryConsumer, MemoryLimit, MemoryPool, MemoryReservation,
 };
 
+use grouse_groupby::runtime::cgroup::{Cgroup, cgroups, system_file};
+
 use crate::error::OutOfMemory;
 use crate::runtime::accounted;
 
@@ -386,31 +388,16 @@ fn machine_total_from_system() -> Option<u64> {
 
 /// Limits of this process's cgroup and of every one above it (version 2), or of its memory controller (version 1).
 fn cgroup_limits() -> Vec<u64> {
-    let mut limits = Vec::new();
-    let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
-    for line in own.lines() {
-        let mut parts = line.splitn(3, ':').skip(1);
-        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else {
-            continue;
+    let limit = |cgroup: Cgroup| {
+        let file = match cgroup.is_unified {
+            true => "memory.max",
+            false => "memory.limit_in_bytes",
         };
-        let (root, file) = match controllers {
-            "" => ("/sys/fs/cgroup", "memory.max"),
-            c if c.split(',').any(|c| c == "memory") => {
-                ("/sys/fs/cgroup/memory", "memory.limit_in_bytes")
-            }
-            _ => continue,
-        };
-        let mut folder = path.trim_start_matches('/');
-        loop {
-            let text = std::fs::read_to_string(std::path::Path::new(root).join(folder).join(file));
-            limits.extend(text.ok().and_then(|text| text.trim().parse::<u64>().ok()));
-            if folder.is_empty() {
-                break;
-            }
-            folder = folder.rsplit_once('/').map_or("", |(parent, _)| parent);
-        }
-    }
-    limits
+        let text = system_file(&format!("{}/{file}", cgroup.folder))?;
+        text.trim().parse().ok()
+    };
+    let around = cgroups(&system_file, "memory").into_iter();
+    around.filter_map(limit).collect()
 }
 
 #[cfg(test)]

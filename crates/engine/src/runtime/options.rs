@@ -14,12 +14,13 @@ use std::time::Duration;
 use datafusion::common::DataFusionError;
 use datafusion::config::{ConfigEntry, ConfigExtension, ConfigOptions, ExtensionOptions};
 
-use grouse_groupby::runtime::topology;
+use grouse_groupby::runtime::Topology;
 use grouse_groupby::{Sizes, TableKind, WORKING_BYTES};
 
 use crate::error::Error;
 use crate::runtime::faults::Fault;
 use crate::runtime::memory::machine_memory_bytes;
+use crate::runtime::worker_count::worker_count;
 
 /// Share of the machine's (or the cgroup's) memory that a session takes when no limit is given, in percent.
 pub const MEMORY_LIMIT_DEFAULT_PERCENT: u64 = 80;
@@ -30,7 +31,7 @@ pub const BATCH_SIZE_DEFAULT_ROWS: usize = 8192;
 /// Settings of one session. [`Default`] is what a new user gets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionOptions {
-    /// Worker threads; 0 = all that the machine (or the cgroup) offers.
+    /// Worker threads; 0 = as the machine and the cgroups suggest (`worker_count.rs`).
     pub threads: usize,
     /// Bytes that the operators of all queries of the session may hold; `None` = 80 % of the machine or cgroup.
     pub memory_limit: Option<u64>,
@@ -144,7 +145,9 @@ impl GroupBySizes {
     /// The sizes for `workers` workers.
     pub fn sizes(self, workers: usize) -> Sizes {
         match self {
-            GroupBySizes::Machine => Sizes::for_machine(workers, topology::l2_bytes()),
+            GroupBySizes::Machine => {
+                Sizes::for_machine(workers, Topology::of_this_machine().l2_bytes(workers))
+            }
             GroupBySizes::Tiny => Sizes::tiny(),
             GroupBySizes::Spilling => Sizes::spilling(),
         }
@@ -230,7 +233,7 @@ pub const OPTIONS: &[OptionSpec] = &[
         name: "threads",
         value: "N",
         default: "0 (all)",
-        doc: "Worker threads; 0 = as many as the machine offers.",
+        doc: "Worker threads; 0 = one for each CPU, on machines with more than 64 one for each core; no more than a cgroup's quota.",
         audience: Audience::User,
         get: |options| Some(options.threads.to_string()),
         set: |options, text| {
@@ -519,7 +522,7 @@ impl SessionOptions {
     /// Worker threads in effect (never 0).
     pub fn threads_effective(&self) -> usize {
         match self.threads {
-            0 => std::thread::available_parallelism().map_or(1, usize::from),
+            0 => worker_count(Topology::of_this_machine()),
             threads => threads,
         }
     }
