@@ -113,6 +113,19 @@ def test_rows_are_the_same_from_every_engine(tmp_path):
     assert objects["grouse"] == objects["ready"] == 100
 
 
+def test_short_queries_are_timed_beside_long_ones(tmp_path):
+    pytest.importorskip("grouse", reason="the package is not installed")
+    command = [sys.executable, str(BENCH / "together.py"), "--rows", "40000", "--rounds", "2", "--host", "test"]
+    command += ["--data", str(tmp_path), "--record", str(tmp_path), "--python-grouse", sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    (record,) = tmp_path.glob("test/together.csv")
+    with record.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["engine"], row["long"]) for row in rows] == [(engine, long) for engine in ("grouse", "duckdb") for long in "012"]
+    assert all(0 < float(row["median_ms"]) <= float(row["worst_ms"]) for row in rows)
+
+
 def test_the_serial_share_is_that_of_all_groupings(tmp_path):
     pytest.importorskip("grouse", reason="the package is not installed")
     import serial

@@ -14,14 +14,15 @@ use std::task::{Context, Poll};
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
-use datafusion::common::runtime::JoinSet;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::physical_plan::RecordBatchStream;
 use futures::{FutureExt, Stream};
 use parking_lot::Mutex;
+use tokio::task::JoinSet;
 
 use super::NAME;
 use super::worker::{SharedByWorkers, work};
+use crate::runtime::fair_shares::{current, taking_turns};
 
 /// One execution.
 pub(super) struct Execution {
@@ -47,7 +48,12 @@ impl Execution {
         self.started.call_once(|| {
             let mut tasks = self.tasks.lock();
             for worker in 0..self.workers {
-                tasks.spawn(guarded(Arc::clone(&self.shared), worker));
+                let work = guarded(Arc::clone(&self.shared), worker);
+                // Of a program that runs the plan itself, no query is known.
+                match current() {
+                    Some(share) => tasks.spawn(taking_turns(share, work)),
+                    None => tasks.spawn(work),
+                };
             }
         });
     }

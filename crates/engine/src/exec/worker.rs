@@ -1,8 +1,8 @@
 //! One worker of an execution: builds from its sources, merges what is grouped before into its build, then partitions, and hands batches out.
 //!
 //! In: what all workers of the execution share. Out: batches in the output queue.
-//! Invariant: while rows come in a worker gives way and looks whether the execution is stopped once per batch. In the merge it
-//! looks between two blocks of a task and gives way between two tasks.
+//! Invariant: while rows come in a worker looks after each batch whether the execution is stopped and whether it is another query's
+//! turn. In the merge it looks between two blocks of a task whether it is stopped, and between two tasks whose turn it is.
 //! Not here: who spawns it and who stops it (execution.rs).
 
 use std::sync::Arc;
@@ -15,7 +15,6 @@ use grouse_groupby::emit::Emitted;
 use grouse_groupby::merge::MergeWorker;
 use grouse_groupby::runtime::{Budget, Grant};
 use grouse_groupby::{Batch, Finished, FirstGroups, Merge, Merged, Spill};
-use tokio::task::coop::consume_budget;
 
 use super::build_barrier::{BuildBarrier, Builds};
 use super::compiled_aggregation::CompiledAggregation;
@@ -23,6 +22,7 @@ use super::metrics::WorkerMetrics;
 use super::output_queue::{OutputQueue, Pushed};
 use super::source::Sources;
 use crate::error::to_datafusion;
+use crate::runtime::fair_shares::give_way;
 use crate::runtime::trace::{Lane, Phase, Recorder, Trace};
 use crate::runtime::wakeups;
 
@@ -159,7 +159,7 @@ async fn build(
                 }
             }
             recorder.end(begun, Phase::Build, rows);
-            consume_budget().await;
+            give_way().await;
         }
         next = scheduler.next(worker, source).await;
     }
@@ -242,7 +242,7 @@ impl<'a> Tasks<'a> {
                     self.worker.insert(worker.map_err(to_datafusion)?)
                 }
             };
-            consume_budget().await;
+            give_way().await;
             let begun = self.metrics.recorder.begin();
             let merged = worker.run(self.merge, &task, &cancelled);
             let recorder = &self.metrics.recorder;
@@ -286,7 +286,7 @@ async fn take(
                     groups.push(0, &batch, grant, metrics)?;
                 }
                 metrics.recorder.end(begun, Phase::Build, rows);
-                consume_budget().await;
+                give_way().await;
             }
         }
         tasks.end();

@@ -7,6 +7,7 @@ pub mod processor;
 pub(crate) mod warnings;
 pub(crate) mod trace;
 pub(crate) mod wakeups;
+pub(crate) mod fair_shares;
 pub(crate) mod sync;
 pub(crate) mod faults;
 mod worker_count;

@@ -46,6 +46,7 @@ use crate::functions::Sequences;
 use crate::optimizer::joins;
 use crate::optimizer::{fixes, passes};
 use crate::runtime::datafusion_options;
+use crate::runtime::fair_shares;
 use crate::runtime::memory::SessionPool;
 use crate::runtime::options::SessionOptions;
 use crate::runtime::temp::TempFolders;
@@ -121,6 +122,7 @@ impl Session {
     /// A session with a worker pool, a memory pool and a catalog of its own.
     pub fn new(options: SessionOptions) -> Result<Session> {
         options.check()?;
+        fair_shares::follow_spawned();
         let temp = TempFolders::new(&options)?;
         let access = Access::new(&options)?;
         let stores = Stores::new(&options, Arc::clone(&temp), Arc::clone(&access));

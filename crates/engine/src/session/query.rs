@@ -21,6 +21,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
+use crate::runtime::fair_shares::{self, taking_turns};
 use crate::runtime::options::SessionOptions;
 use crate::runtime::trace::{Lane, Phase, Recorder, Trace};
 use crate::scan::error_location::locate_error;
@@ -142,12 +143,14 @@ impl Query {
         let limit = options.statement_timeout;
         let timeout = timeout::clock(limit, &sender, self.workers.handle());
         let mut tasks = JoinSet::new();
+        let share = fair_shares::PROCESS.begin();
         for partition in 0..partitions {
             let plan = Arc::clone(&self.plan);
             let context = Arc::clone(&self.context);
             let sender = sender.clone();
+            let work = run_partition(plan, partition, context, sender);
             tasks.spawn_on(
-                run_partition(plan, partition, context, sender),
+                taking_turns(Arc::clone(&share), work),
                 self.workers.handle(),
             );
         }
