@@ -11,5 +11,4 @@ pub(in crate::functions) mod signed;
 pub(in crate::functions) mod rounding;
 pub(in crate::functions) mod many_places;
 pub(in crate::functions) mod decimal_quotient;
-pub(in crate::functions) mod double_quotient;
 pub(in crate::functions) mod bits;

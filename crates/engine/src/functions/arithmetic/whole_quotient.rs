@@ -21,6 +21,7 @@ use datafusion::logical_expr::{
     ScalarUDFImpl, Signature, Volatility, binary_expr,
 };
 
+use crate::functions::arithmetic::decimal_quotient::{decimal_quotient, is_of_decimals};
 use crate::functions::null_as_args;
 
 /// Name of the function.
@@ -40,7 +41,10 @@ pub(crate) fn plain_quotient(call: &ScalarFunction, schema: &DFSchema) -> Option
     };
     let (of_x, of_y) = (x.get_type(schema).ok()?, y.get_type(schema).ok()?);
     let stays = matches!(whole_type(&of_x, &of_y), Ok(Some(_)));
-    (!stays).then(|| binary_expr(x.clone(), Operator::Divide, y.clone()))
+    (!stays).then(|| match is_of_decimals(&of_x, &of_y) {
+        true => decimal_quotient(x.clone(), y.clone()),
+        false => binary_expr(x.clone(), Operator::Divide, y.clone()),
+    })
 }
 
 /// The type of a quotient of whole numbers; `None` where it is the operator's.
@@ -100,6 +104,7 @@ impl ScalarUDFImpl for WholeQuotient {
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match whole_type(&types[0], &types[1])? {
             Some(whole) => Ok(whole),
+            None if is_of_decimals(&types[0], &types[1]) => Ok(DataType::Float64),
             None => {
                 BinaryTypeCoercer::new(&types[0], &Operator::Divide, &types[1]).get_result_type()
             }

@@ -74,9 +74,8 @@ const SURE: [&str; 51] = [
 ];
 
 /// Functions that have one for all first values, if the others are literals that they take.
-const SURE_OF_FIRST: [&str; 10] = [
+const SURE_OF_FIRST: [&str; 9] = [
     "date_bin",
-    "double quotient",
     "left",
     "quotient",
     "regexp_like",

@@ -3,16 +3,15 @@
 //! In: a division as it was written. Out: a quotient with the digits of a double. DataFusion's has four digits more behind the
 //! point than x, so that `0.01 / 1000000` were 0 without an error.
 //! Invariant: divisions of floats, of integers alone and of intervals stay.
-//! Not here: how it is computed (functions/arithmetic/double_quotient.rs); divisions that other rules make when types are
-//! settled, which stay decimals (own_casts.rs).
+//! Not here: how it is computed (functions/arithmetic/decimal_quotient.rs); divisions whose operands have no type yet
+//! (own_casts.rs).
 
-use datafusion::arrow::datatypes::DataType;
 use datafusion::common::{DFSchema, Result};
+use datafusion::logical_expr::ExprSchemable;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExpr};
-use datafusion::logical_expr::{Expr, ExprSchemable};
 use datafusion::sql::sqlparser::ast::BinaryOperator;
 
-use crate::functions::double_quotient;
+use crate::functions::{decimal_quotient, is_of_decimals};
 
 /// The planner of such divisions.
 #[derive(Debug)]
@@ -24,20 +23,14 @@ impl ExprPlanner for DecimalQuotients {
         expr: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
-        if expr.op != BinaryOperator::Divide || !is_of_decimals(&expr, schema) {
+        let is_of_decimals = || match (expr.left.get_type(schema), expr.right.get_type(schema)) {
+            (Ok(left), Ok(right)) => is_of_decimals(&left, &right),
+            _ => false,
+        };
+        if expr.op != BinaryOperator::Divide || !is_of_decimals() {
             return Ok(PlannerResult::Original(expr));
         }
-        let quotient = double_quotient(expr.left, expr.right);
+        let quotient = decimal_quotient(expr.left, expr.right);
         Ok(PlannerResult::Planned(quotient))
     }
-}
-
-/// Whether one operand is a decimal, the other one too or an integer.
-fn is_of_decimals(expr: &RawBinaryExpr, schema: &DFSchema) -> bool {
-    let of = |operand: &Expr| operand.get_type(schema);
-    let (Ok(left), Ok(right)) = (of(&expr.left), of(&expr.right)) else {
-        return false;
-    };
-    let is_exact = |of: &DataType| of.is_decimal() || of.is_integer();
-    (left.is_decimal() || right.is_decimal()) && is_exact(&left) && is_exact(&right)
 }

@@ -74,8 +74,12 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         && *op == Operator::Divide
         && [&left, &right].iter().all(|side| is_decimal(side, schema))
     {
+        // Of operands that had no type when the division was planned; its type is settled since.
+        let of =
+            Expr::BinaryExpr(BinaryExpr::new(left.clone(), *op, right.clone())).get_type(schema)?;
         let [left, right] = [left, right].map(|side| std::mem::take(side.as_mut()));
-        return Ok(Transformed::yes(decimal_quotient(left, right)));
+        let quotient = decimal_quotient(left, right).cast_to(&of, schema)?;
+        return Ok(Transformed::yes(quotient));
     }
     if let Expr::BinaryExpr(binary) = &mut part {
         let sum = zoned_sum(binary, schema);
