@@ -5,7 +5,7 @@
 //! Invariant: a form that has no exact meaning in other words is an error that names it.
 //! Not here: intervals (intervals.rs), forms that need the columns of a table (expand.rs), patterns of GLOB (expression_forms.rs).
 
-mod known_types;
+pub(in crate::sql) mod known_types;
 mod intervals;
 mod json_types;
 mod ordinality;
@@ -53,8 +53,8 @@ impl VisitorMut for ShortForms {
     fn pre_visit_statement(&mut self, statement: &mut SqlStatement) -> ControlFlow<Error> {
         if let SqlStatement::CreateTable(table) = statement {
             for column in &mut table.columns {
-                flow(checked_column(column))?;
                 known_type(&mut column.data_type);
+                flow(checked_column(column))?;
             }
         }
         ControlFlow::Continue(())
@@ -172,11 +172,9 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
             AT_TIME_ZONE,
             vec![timestamp.as_ref().clone(), time_zone.as_ref().clone()],
         )),
-        // DataFusion has no literals of a type that is none of its own: `UUID '…'`.
+        // DataFusion has no literals of a type that is none of its own: `UUID '…'`, `HUGEINT '5'`.
         Expr::TypedString(TypedString {
-            data_type: data_type @ (DataType::Uuid | DataType::JSON),
-            value,
-            ..
+            data_type, value, ..
         }) => cast_of(&CastKind::Cast, &mut Expr::Value(value.clone()), data_type)?,
         Expr::Interval(interval) => interval_of(interval)?,
         Expr::Extract { field, expr, .. } if is_called(&field.to_string()) => {
@@ -200,6 +198,7 @@ fn longer(expr: &mut Expr) -> Result<Option<Expr>> {
 fn cast_of(kind: &CastKind, expr: &mut Expr, data_type: &mut DataType) -> Result<Option<Expr>> {
     let or_null = matches!(kind, CastKind::TryCast | CastKind::SafeCast);
     let is_unsigned_huge = is_unsigned_huge(data_type)?;
+    known_type(data_type);
     Ok(match data_type {
         _ if is_unsigned_huge => {
             let name = if or_null {
@@ -226,10 +225,7 @@ fn cast_of(kind: &CastKind, expr: &mut Expr, data_type: &mut DataType) -> Result
             &Expr::value(Value::Null),
         )),
         DataType::JSON => Some(quoted_call(JSON, vec![expr.clone()])),
-        _ => {
-            known_type(data_type);
-            by_position(kind, expr, data_type)
-        }
+        _ => by_position(kind, expr, data_type),
     })
 }
 

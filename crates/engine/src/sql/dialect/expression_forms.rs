@@ -1,5 +1,5 @@
 //! Forms within expressions that the parser asks the dialect for: lambdas, list comprehensions, GLOB, grouping sets, VALUES behind
-//! ANY and ALL.
+//! ANY and ALL, `TIMESTAMP_MS '…'`.
 //!
 //! In: the parser before an operand or an operator. Out: the expression, or nothing where the parser knows better.
 //! Invariant: nothing is read unless the tokens ahead say that it is such a form.
@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax,
-    OneOrManyWithParens, Subscript, VisitorMut,
+    OneOrManyWithParens, Subscript, TypedString, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -20,15 +20,28 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Word};
 use crate::sql::ast::{call, literal_text, text};
 use crate::sql::dialect::operator_words;
 use crate::sql::fixes::composite_groups::columns_of;
+use crate::sql::short_forms::known_types::named_type;
 use crate::sql::walk::Walk;
 
 /// JSON's arrows bind more tightly than comparisons and arithmetic, less tightly than casts.
 const ARROW: u8 = 45;
 
-/// An operand that begins with LAMBDA or is a list comprehension.
+/// An operand that begins with LAMBDA, is a list comprehension, or a literal of a type that the parser does not know.
 pub(in crate::sql) fn prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
     match &parser.peek_token_ref().token {
         Token::Word(word) if is(word, "LAMBDA") && is_lambda(parser) => Some(lambda(parser)),
+        Token::Word(word) if word.quote_style.is_none() && is_text(parser, 1) => {
+            let data_type = named_type(&word.value)?;
+            parser.advance_token();
+            let value = parser.parse_value();
+            Some(value.map(|value| {
+                Expr::TypedString(TypedString {
+                    data_type,
+                    value,
+                    uses_odbc_syntax: false,
+                })
+            }))
+        }
         Token::LBracket if is_comprehension(parser) => Some(comprehension(parser)),
         Token::LParen if parser.peek_nth_token_ref(1).token == Token::RParen => {
             (0..2).for_each(|_| parser.advance_token());
@@ -46,6 +59,12 @@ pub(in crate::sql) fn prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, Par
         }
         _ => grouping(parser),
     }
+}
+
+/// Whether a text in single quotes is the token at `nth`.
+fn is_text(parser: &Parser<'_>, nth: usize) -> bool {
+    let token = &parser.peek_nth_token_ref(nth).token;
+    matches!(token, Token::SingleQuotedString(_))
 }
 
 /// Whether `VALUES (` stands behind `ANY (`, `ALL (` or `SOME (`, where the parser looks for SELECT alone.

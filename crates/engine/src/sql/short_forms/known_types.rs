@@ -1,4 +1,4 @@
-//! Types under other names: HUGEINT, BLOB, FLOAT(53), UTINYINT, INT64, TIMESTAMP_MS.
+//! Types under other names: HUGEINT, BLOB, FLOAT(53), UTINYINT, INT64, TIMESTAMP_MS, GUID.
 //!
 //! In: a type as it is written. Out: the same under the name that DataFusion has for it, also within lists and structs.
 //! Invariant: a type that is no other's name stays.
@@ -35,21 +35,12 @@ pub(super) fn known_type(data_type: &mut DataType) {
         DataType::UInt64 => Some(DataType::BigIntUnsigned(None)),
         DataType::Float32 => Some(DataType::Real),
         DataType::Float64 => Some(DataType::Double(ExactNumberInfo::None)),
-        DataType::Custom(name, modifiers) if modifiers.is_empty() => {
-            match name.to_string().to_lowercase().as_str() {
-                "hugeint" | "int128" => Some(huge()),
-                "uinteger" => Some(DataType::IntegerUnsigned(None)),
-                "long" => Some(DataType::BigInt(None)),
-                "short" => Some(DataType::SmallInt(None)),
-                "int1" => Some(DataType::TinyInt(None)),
-                "logical" => Some(DataType::Boolean),
-                "timestamp_s" => Some(timestamp(0)),
-                "timestamp_ms" => Some(timestamp(3)),
-                "timestamp_us" => Some(timestamp(6)),
-                "timestamp_ns" => Some(timestamp(9)),
-                _ => None,
-            }
-        }
+        DataType::Varbinary(_) | DataType::Binary(_) => Some(DataType::Bytea),
+        DataType::Datetime(digits) => Some(DataType::Timestamp(*digits, TimezoneInfo::None)),
+        DataType::Dec(digits) => Some(DataType::Decimal(*digits)),
+        DataType::Nvarchar(_) => Some(DataType::Varchar(None)),
+        DataType::Signed => Some(DataType::Integer(None)),
+        DataType::Custom(name, modifiers) if modifiers.is_empty() => named_type(&name.to_string()),
         DataType::Array(AngleBracket(inner) | SquareBracket(inner, _) | Parenthesis(inner)) => {
             known_type(inner);
             None
@@ -64,6 +55,26 @@ pub(super) fn known_type(data_type: &mut DataType) {
     };
     if let Some(known) = known {
         *data_type = known;
+    }
+}
+
+/// The type of a name that the parser does not know.
+pub(in crate::sql) fn named_type(name: &str) -> Option<DataType> {
+    match name.to_lowercase().as_str() {
+        "hugeint" | "int128" => Some(huge()),
+        "uinteger" => Some(DataType::IntegerUnsigned(None)),
+        "long" | "oid" => Some(DataType::BigInt(None)),
+        "short" => Some(DataType::SmallInt(None)),
+        "int1" => Some(DataType::TinyInt(None)),
+        "signed" => Some(DataType::Integer(None)),
+        "logical" => Some(DataType::Boolean),
+        "bpchar" => Some(DataType::Varchar(None)),
+        "guid" => Some(DataType::Uuid),
+        "timestamp_s" => Some(timestamp(0)),
+        "timestamp_ms" => Some(timestamp(3)),
+        "timestamp_us" => Some(timestamp(6)),
+        "timestamp_ns" => Some(timestamp(9)),
+        _ => None,
     }
 }
 
