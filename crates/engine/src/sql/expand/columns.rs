@@ -22,7 +22,7 @@ use crate::sql::tokens::table_forms::UNPACKED;
 use crate::sql::walk::Walk;
 
 /// The function that stands for columns.
-const COLUMNS: &str = "columns";
+pub(super) const COLUMNS: &str = "columns";
 
 /// A column that is chosen: its name in the result, and what it is.
 #[derive(Debug, Clone)]
@@ -157,7 +157,7 @@ fn renames(options: &WildcardAdditionalOptions) -> bool {
     options.opt_rename.is_some() || options.opt_ilike.is_some() || replaces
 }
 
-fn calls_columns(expr: &mut Expr) -> bool {
+pub(super) fn calls_columns(expr: &mut Expr) -> bool {
     let mut finder = Finder::default();
     let _: ControlFlow<()> = expr.walk(&mut finder);
     finder.found
@@ -411,7 +411,7 @@ fn unknown(name: &str, names: &[String]) -> Error {
 }
 
 /// An expression once for each column that its COLUMNS stand for.
-fn per_column(
+pub(super) fn per_column(
     expr: &Expr,
     columns: &[Column],
     scope: &Scope<'_>,
@@ -540,7 +540,7 @@ fn pattern_in(expr: &Expr) -> Option<String> {
 }
 
 /// The columns that a call of COLUMNS stands for.
-pub(crate) fn chosen_by(
+fn chosen_by(
     call: &Function,
     columns: &[Column],
     scope: &Scope<'_>,

@@ -238,12 +238,12 @@ fn other_columns(
 
 /// Names in expressions.
 #[derive(Default)]
-struct PivotNames {
+pub(super) struct PivotNames {
     names: Vec<String>,
 }
 
 impl PivotNames {
-    fn has(&self, column: &Column) -> bool {
+    pub(super) fn has(&self, column: &Column) -> bool {
         self.names.iter().any(|name| column.has_name(name))
     }
 }
