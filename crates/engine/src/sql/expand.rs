@@ -14,6 +14,7 @@ mod limits;
 mod asof;
 mod positional;
 pub(crate) mod hidden;
+mod combinators;
 mod columns;
 pub(in crate::sql) mod aliases;
 mod pivot;
@@ -271,6 +272,11 @@ impl VisitorMut for Expansion<'_> {
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         tableless::take_out(expr, self.scope.catalog);
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+        combinators::expand(expr, self.scope.catalog);
         ControlFlow::Continue(())
     }
 
