@@ -30,7 +30,7 @@ use datafusion::sql::sqlparser::ast::Ident;
 use futures::TryStreamExt;
 
 use crate::error::Error;
-use crate::scan::constraints::{Constraints, KeyKind};
+use crate::scan::constraints::{Constraints, KeyKind, UniqueKey};
 use crate::scan::error_location::locate_error;
 use crate::scan::schema::replacing_now;
 
@@ -95,6 +95,20 @@ impl Rules {
     /// Places of the columns of each key.
     pub(crate) fn keys(&self) -> &[(Vec<usize>, KeyKind)] {
         &self.keys
+    }
+
+    /// The rules as constraints of a table with these columns.
+    pub(super) fn constraints(&self, schema: &SchemaRef) -> Constraints {
+        let name = |&column: &usize| Ident::with_quote('"', schema.field(column).name());
+        let keys = self.keys.iter().map(|(columns, kind)| UniqueKey {
+            columns: columns.iter().map(name).collect(),
+            kind: *kind,
+        });
+        Constraints {
+            keys: keys.collect(),
+            not_null: self.not_null.iter().map(name).collect(),
+            checks: self.checks(),
+        }
     }
 
     /// The conditions as SQL.

@@ -9,9 +9,11 @@ use std::sync::Arc;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::common::Result;
+use datafusion::logical_expr::Expr;
 
 use super::checked_table::{CheckedTable, Rules, with_schema};
 use crate::error::Error;
+use crate::scan::constraints::Constraints;
 
 /// Rows of a table, as they are at one time.
 type TableRows = Vec<Vec<RecordBatch>>;
@@ -35,11 +37,21 @@ impl<'a> Replaceable<'a> {
         Some(Replaceable { rows, rules: None })
     }
 
-    /// Whether it has rules or defaults of columns, which a table that is made of its rows would not have.
-    pub(crate) fn has_definitions(&self) -> bool {
+    /// What the rows have to keep, if anything.
+    pub(crate) fn constraints(&self) -> Option<Constraints> {
+        self.rules
+            .map(|rules| rules.constraints(&self.rows.schema()))
+    }
+
+    /// What columns have by default, with their names.
+    pub(crate) fn defaults(&self) -> Vec<(String, Expr)> {
         let schema = self.rows.schema();
-        let mut names = schema.fields().iter().map(|field| field.name());
-        self.rules.is_some() || names.any(|name| self.rows.get_column_default(name).is_some())
+        let names = schema.fields().iter().map(|field| field.name());
+        let defaults = names.filter_map(|name| {
+            let default = self.rows.get_column_default(name)?;
+            Some((name.clone(), default.clone()))
+        });
+        defaults.collect()
     }
 
     /// The rows that are there now.

@@ -118,8 +118,7 @@ impl Session {
             return Ok(self.nothing());
         };
         let made_anew = alteration.made_anew()?;
-        let Some(has_definitions) = Replaceable::of(&table).map(|rows| rows.has_definitions())
-        else {
+        let Some(rows) = Replaceable::of(&table) else {
             return Err(Error::Unsupported {
                 message: format!("ALTER TABLE of '{name}', which is no table in memory"),
             });
@@ -137,13 +136,6 @@ impl Session {
         let Some(statement) = made_anew else {
             return Ok(self.nothing());
         };
-        if has_definitions {
-            return Err(Error::Unsupported {
-                message: format!(
-                    "ALTER TABLE of '{name}', which has constraints or defaults; make it anew by CREATE TABLE and INSERT"
-                ),
-            });
-        }
         if let AlterationKind::RenameColumn(_, new) | AlterationKind::AddColumn(new, ..) =
             &alteration.kind
             && has_column(&schema, new)
@@ -153,16 +145,20 @@ impl Session {
                 new.value
             )));
         }
-        match self.planned(planning, statement, &Params::None).await? {
-            LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut table)) => {
-                if let AlterationKind::AddColumn(column, _, Some(_), _) = &alteration.kind {
-                    table.column_defaults = default_of_last(&table.input, column)?;
-                }
-                checked_table::create(context, table, None).await?;
-                Ok(self.nothing())
-            }
-            _ => Err(Error::Internal("a CREATE TABLE that is none".to_string())),
+        let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut made)) =
+            self.planned(planning, statement, &Params::None).await?
+        else {
+            return Err(Error::Internal("a CREATE TABLE that is none".to_string()));
+        };
+        made.column_defaults = alteration.defaults(rows.defaults());
+        if let AlterationKind::AddColumn(column, _, Some(_), _) = &alteration.kind {
+            let default = default_of_last(&made.input, column)?;
+            made.column_defaults.extend(default);
         }
+        let constraints = rows.constraints();
+        let constraints = constraints.map(|of| alteration.constraints(of));
+        checked_table::create(context, made, constraints.transpose()?.as_ref()).await?;
+        Ok(self.nothing())
     }
 
     async fn planned(

@@ -10,6 +10,7 @@ pub(in crate::sql) mod assigned_lists;
 pub(in crate::sql) mod constraints;
 pub(crate) mod changed_rows;
 pub(crate) mod alterations;
+mod kept_constraints;
 
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 //!
 //! In: a parsed statement. Out: the new name of the table, or the query that makes it anew.
 //! Invariant: one operation a statement; what is not listed here is refused (planned/).
-//! Not here: tables with constraints and defaults, which they would lose (session/).
+//! Not here: constraints and defaults of the table, which it keeps (kept_constraints.rs).
 
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{

@@ -1,0 +1,163 @@
+//! Constraints and defaults of a table that ALTER TABLE makes anew.
+//!
+//! In: an alteration, what the table has. Out: what the new one has: renamed with their column, or gone with it.
+//! Invariant: as in DuckDB, a column of a key, or of a condition that reads others too, is not dropped. One of a key or of any
+//! condition keeps its type.
+//! Not here: the rows (alterations.rs).
+
+use std::ops::ControlFlow;
+
+use datafusion::logical_expr::Expr as PlanExpr;
+use datafusion::sql::sqlparser::ast::{Expr, Ident, VisitorMut};
+
+use crate::error::{Error, Result};
+use crate::scan::constraints::Constraints;
+use crate::sql::ast::{parse_expr, quoted};
+use crate::sql::changes::alterations::{Alteration, AlterationKind};
+use crate::sql::walk::Walk;
+
+impl Alteration {
+    /// What the table's rows have to keep afterwards.
+    pub(crate) fn constraints(&self, mut of: Constraints) -> Result<Constraints> {
+        match &self.kind {
+            AlterationKind::RenameColumn(old, new) => {
+                let keys = of.keys.iter_mut().flat_map(|key| &mut key.columns);
+                for column in keys.chain(&mut of.not_null) {
+                    if is_same(old, &column.value) {
+                        *column = quoted(&new.value);
+                    }
+                }
+                for check in &mut of.checks {
+                    *check = renamed(check, old, new)?;
+                }
+            }
+            AlterationKind::DropColumns(names, _) => {
+                for name in names {
+                    drop_column(name, &mut of)?;
+                }
+            }
+            AlterationKind::ChangeType(name, ..) => {
+                if is_in_key(name, &of) {
+                    return Err(refused(name, "change its type", "PRIMARY KEY or UNIQUE"));
+                }
+                for check in &of.checks {
+                    if columns_of(check)?
+                        .iter()
+                        .any(|column| is_same(name, column))
+                    {
+                        let check = format!("CHECK ({check})");
+                        return Err(refused(name, "change its type", &check));
+                    }
+                }
+            }
+            AlterationKind::RenameTable(_) | AlterationKind::AddColumn(..) => {}
+        }
+        Ok(of)
+    }
+
+    /// What columns have by default afterwards.
+    pub(crate) fn defaults(&self, of: Vec<(String, PlanExpr)>) -> Vec<(String, PlanExpr)> {
+        let kept = of
+            .into_iter()
+            .filter_map(|(column, default)| match &self.kind {
+                AlterationKind::RenameColumn(old, new) if is_same(old, &column) => {
+                    Some((new.value.clone(), default))
+                }
+                AlterationKind::DropColumns(names, _)
+                    if names.iter().any(|name| is_same(name, &column)) =>
+                {
+                    None
+                }
+                _ => Some((column, default)),
+            });
+        kept.collect()
+    }
+}
+
+/// Whether a name that is written is that of a column.
+fn is_same(written: &Ident, column: &str) -> bool {
+    match written.quote_style {
+        Some(_) => written.value == column,
+        None => written.value.eq_ignore_ascii_case(column),
+    }
+}
+
+fn is_in_key(name: &Ident, of: &Constraints) -> bool {
+    let mut columns = of.keys.iter().flat_map(|key| &key.columns);
+    columns.any(|column| is_same(name, &column.value))
+}
+
+/// A condition that reads nothing but the column goes with it.
+fn drop_column(name: &Ident, of: &mut Constraints) -> Result<()> {
+    if is_in_key(name, of) {
+        return Err(refused(name, "drop it", "PRIMARY KEY or UNIQUE"));
+    }
+    of.not_null.retain(|column| !is_same(name, &column.value));
+    let mut kept = Vec::new();
+    for check in std::mem::take(&mut of.checks) {
+        let columns = columns_of(&check)?;
+        if !columns.iter().any(|column| is_same(name, column)) {
+            kept.push(check);
+        } else if columns.iter().any(|column| !is_same(name, column)) {
+            return Err(refused(name, "drop it", &format!("CHECK ({check})")));
+        }
+    }
+    of.checks = kept;
+    Ok(())
+}
+
+fn refused(name: &Ident, what: &str, constraint: &str) -> Error {
+    Error::Unsupported {
+        message: format!(
+            "column '{}' stands in {constraint}: to {what}, make the table anew by CREATE TABLE and INSERT",
+            name.value
+        ),
+    }
+}
+
+/// The columns that a condition reads.
+fn columns_of(check: &str) -> Result<Vec<String>> {
+    let mut columns = CheckColumns::default();
+    let _: ControlFlow<()> = parse_expr(check)?.walk(&mut columns);
+    Ok(columns.found)
+}
+
+/// A condition in which a column has another name.
+fn renamed(check: &str, old: &Ident, new: &Ident) -> Result<String> {
+    let mut expr = parse_expr(check)?;
+    let mut columns = CheckColumns {
+        found: Vec::new(),
+        rename: Some((old.clone(), quoted(&new.value))),
+    };
+    let _: ControlFlow<()> = expr.walk(&mut columns);
+    Ok(expr.to_string())
+}
+
+/// The names of columns in a condition.
+#[derive(Default)]
+struct CheckColumns {
+    found: Vec<String>,
+    rename: Option<(Ident, Ident)>,
+}
+
+impl VisitorMut for CheckColumns {
+    type Break = ();
+
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+        let column = match expr {
+            Expr::Identifier(column) => column,
+            // A field of a struct.
+            Expr::CompoundIdentifier(parts) => match parts.first_mut() {
+                Some(column) => column,
+                None => return ControlFlow::Continue(()),
+            },
+            _ => return ControlFlow::Continue(()),
+        };
+        match &self.rename {
+            Some((old, new)) if is_same(old, &column.value) => *column = new.clone(),
+            _ => {}
+        }
+        self.found.push(column.value.clone());
+        ControlFlow::Continue(())
+    }
+}
