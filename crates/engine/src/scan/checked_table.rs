@@ -225,7 +225,7 @@ fn check_key(
     Ok(())
 }
 
-fn nullable(schema: &SchemaRef) -> SchemaRef {
+pub(super) fn nullable(schema: &SchemaRef) -> SchemaRef {
     let fields = schema.fields().iter();
     let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
     let metadata = schema.metadata().clone();
@@ -236,7 +236,7 @@ fn nullable(schema: &SchemaRef) -> SchemaRef {
 }
 
 /// -0.0 equals 0.0.
-fn without_negative_zero(values: &ArrayRef) -> ArrayRef {
+pub(super) fn without_negative_zero(values: &ArrayRef) -> ArrayRef {
     match values.data_type() {
         DataType::Float32 => {
             let plain = values.as_primitive::<Float32Type>();

@@ -41,5 +41,6 @@ pub(crate) mod constraints;
 pub(crate) mod checked_table;
 pub(crate) mod numbers;
 pub(crate) mod replaced_rows;
+pub(crate) mod conflicts;
 pub mod error_location;
 pub mod writes;

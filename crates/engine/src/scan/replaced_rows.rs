@@ -6,14 +6,15 @@
 
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::common::Result;
 use datafusion::logical_expr::Expr;
 
-use super::checked_table::{CheckedTable, Rules, with_schema};
+use super::checked_table::{CheckedTable, Rules, nullable, with_schema};
 use crate::error::Error;
-use crate::scan::constraints::Constraints;
+use crate::scan::constraints::{Constraints, KeyKind};
 
 /// Rows of a table, as they are at one time.
 type TableRows = Vec<Vec<RecordBatch>>;
@@ -35,6 +36,16 @@ impl<'a> Replaceable<'a> {
         }
         let rows = table.downcast_ref::<MemTable>()?;
         Some(Replaceable { rows, rules: None })
+    }
+
+    /// The columns, all of which may be NULL: rows are held against the rules when they are put in.
+    pub(crate) fn schema(&self) -> SchemaRef {
+        nullable(&self.rows.schema())
+    }
+
+    /// Places of the columns of each key.
+    pub(crate) fn keys(&self) -> &[(Vec<usize>, KeyKind)] {
+        self.rules.map_or(&[], Rules::keys)
     }
 
     /// What the rows have to keep, if anything.

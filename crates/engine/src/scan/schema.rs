@@ -65,6 +65,14 @@ pub(crate) async fn with_own_tables<F: Future>(tables: Arc<Tables>, planning: F)
     SCOPE.scope(scope, planning).await
 }
 
+/// Runs `planning` with further tables that only it sees, beside those that the statement sees.
+pub(crate) async fn with_further_tables<F: Future>(further: Tables, planning: F) -> F::Output {
+    let own = in_scope(|scope| Some(Tables::clone(&scope.own)));
+    let mut tables = own.unwrap_or_default();
+    tables.extend(further);
+    with_own_tables(Arc::new(tables), planning).await
+}
+
 /// Runs what removes a table and registers one: both happen at once, and neither if it fails in between.
 pub(crate) async fn replacing<F: Future>(change: F) -> F::Output {
     let removal = TableRemoval::WithNext(Mutex::default());

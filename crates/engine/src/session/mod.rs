@@ -9,7 +9,10 @@ mod definitions;
 mod options;
 mod prepared;
 mod inlined;
+mod returned_rows;
 mod row_changes;
+mod inserted_rows;
+mod merged_rows;
 mod information_schema;
 pub(crate) mod workers;
 mod timeout;
@@ -69,7 +72,6 @@ use crate::scan::writes::arrow::ArrowFactory;
 use crate::scan::writes::request::Writes;
 use crate::session::query::Query;
 use crate::session::workers::Workers;
-use crate::sql::changes::{alterations, changed_rows};
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::Definitions;
 use crate::sql::expand::{Catalog, Column, TableFacts};
@@ -358,11 +360,8 @@ impl Session {
             session: self,
             state: &state,
         };
-        if let Some(change) = changed_rows::of(&statement) {
-            return self.change_rows(&planning, &change, params).await;
-        }
-        if let Some(alteration) = alterations::of(&statement) {
-            return self.alter_table(&planning, &alteration).await;
+        if let Some(query) = self.change_table(&planning, &statement, &params).await? {
+            return Ok(query);
         }
         let plan = self.logical(&planning, statement, text, params).await?;
         if let LogicalPlan::Ddl(_) = &plan

@@ -1,13 +1,14 @@
-//! Statements that make the rows of a table anew: DELETE and UPDATE that read other tables, ALTER TABLE.
+//! Statements that make the rows of a table anew: DELETE and UPDATE that read other tables or have RETURNING, ALTER TABLE.
 //!
 //! In: what sql/changes/changed_rows.rs and sql/changes/alterations.rs make of a statement. Out: the table changed; for rows their number.
 //! Invariant: a statement that fails leaves the table as it was.
-//! Not here: UPDATE and DELETE by the table's own rows, which DataFusion does.
+//! Not here: UPDATE and DELETE by the table's own rows, which DataFusion does; INSERT (inserted_rows.rs), MERGE (merged_rows.rs).
 
 use std::sync::Arc;
 
 use datafusion::arrow::array::AsArray;
-use datafusion::arrow::datatypes::{Schema, UInt64Type};
+use datafusion::arrow::compute::{filter_record_batch, not};
+use datafusion::arrow::datatypes::{Schema, SchemaRef, UInt64Type};
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::common::TableReference;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
@@ -16,6 +17,7 @@ use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{Ident, ObjectName};
 use futures::TryStreamExt;
 
+use super::returned_rows::{as_columns_of, one_batch};
 use super::{Planning, Session};
 use crate::error::{Error, Result, nearest_names};
 use crate::scan::checked_table;
@@ -23,15 +25,37 @@ use crate::scan::replaced_rows::Replaceable;
 use crate::scan::schema::replacing_now;
 use crate::session::query::Query;
 use crate::sql::changes;
-use crate::sql::changes::alterations::{Alteration, AlterationKind};
-use crate::sql::changes::changed_rows::ChangedRows;
+use crate::sql::changes::alterations::{self, Alteration, AlterationKind};
+use crate::sql::changes::changed_rows::{self, ChangedRows};
 use crate::sql::expand;
 use crate::sql::params::{self, Params};
 use crate::sql::planned;
 
 impl Session {
+    /// Runs a statement that makes the rows of a table anew; `None` of one that DataFusion does.
+    pub(super) async fn change_table(
+        &self,
+        planning: &Planning<'_>,
+        statement: &DataFusionStatement,
+        params: &Params,
+    ) -> Result<Option<Query>> {
+        let params = params.clone();
+        let query = if let Some(insert) = changes::inserted_rows::of(statement)? {
+            self.insert_rows(planning, insert, params).await?
+        } else if let Some(merge) = changes::merged_rows::of(statement)? {
+            self.merge_rows(planning, merge, params).await?
+        } else if let Some(change) = changed_rows::of(statement) {
+            self.change_rows(planning, &change, params).await?
+        } else if let Some(alteration) = alterations::of(statement) {
+            self.alter_table(planning, &alteration).await?
+        } else {
+            return Ok(None);
+        };
+        Ok(Some(query))
+    }
+
     /// Runs DELETE or UPDATE; the result is the number of rows that it has changed.
-    pub(super) async fn change_rows(
+    async fn change_rows(
         &self,
         planning: &Planning<'_>,
         change: &ChangedRows,
@@ -63,6 +87,18 @@ impl Session {
             .map(|field| field.name().clone())
             .collect();
         let old = table_rows.rows().await;
+        if let Some(returning) = &change.returning {
+            let marked = self
+                .planned(planning, change.marked(&columns)?, &params)
+                .await?;
+            let marked = as_columns_of(marked, &schema)?;
+            let marked = self.all_rows(planning, &marked).await?;
+            let (all, hit) = divided(change, &table_rows.schema(), &marked)?;
+            let given = self.returned(planning, returning, hit, &params).await?;
+            let given = self.given(given).await?;
+            table_rows.replace(&old, vec![all]).await?;
+            return Ok(given);
+        }
         let insert = self
             .planned(planning, change.rows(&columns)?, &params)
             .await?;
@@ -99,11 +135,7 @@ impl Session {
     }
 
     /// Runs ALTER TABLE.
-    pub(super) async fn alter_table(
-        &self,
-        planning: &Planning<'_>,
-        alteration: &Alteration,
-    ) -> Result<Query> {
+    async fn alter_table(&self, planning: &Planning<'_>, alteration: &Alteration) -> Result<Query> {
         let name = &alteration.table;
         let context = self.context();
         if !context.table_exist(reference(name))? {
@@ -161,7 +193,7 @@ impl Session {
         Ok(self.nothing())
     }
 
-    async fn planned(
+    pub(super) async fn planned(
         &self,
         planning: &Planning<'_>,
         mut statement: DataFusionStatement,
@@ -173,7 +205,7 @@ impl Session {
         params::resolve(plan, params.clone())
     }
 
-    async fn all_rows(
+    pub(super) async fn all_rows(
         &self,
         planning: &Planning<'_>,
         plan: &LogicalPlan,
@@ -182,6 +214,26 @@ impl Session {
         let query = Query::new(plan, context, self.workers());
         Ok(query.execute()?.try_collect().await?)
     }
+}
+
+/// All rows of the table after the change, and those that are changed, from rows with a mark behind.
+fn divided(
+    change: &ChangedRows,
+    schema: &SchemaRef,
+    marked: &[RecordBatch],
+) -> Result<(RecordBatch, RecordBatch)> {
+    let own: Vec<usize> = (0..schema.fields().len()).collect();
+    let (mut all, mut hit) = (Vec::new(), Vec::new());
+    for batch in marked {
+        let is_hit = batch.column(own.len()).as_boolean();
+        let rows = batch.project(&own)?;
+        hit.push(filter_record_batch(&rows, is_hit)?);
+        all.push(match change.deletes() {
+            true => filter_record_batch(&rows, &not(is_hit)?)?,
+            false => rows,
+        });
+    }
+    Ok((one_batch(schema, &all)?, one_batch(schema, &hit)?))
 }
 
 /// An error if the condition of a DELETE or UPDATE may differ each time: rows are counted by one query and changed by another.
@@ -208,7 +260,7 @@ fn volatile_condition() -> Error {
 }
 
 /// Whether a query may have another result each time.
-fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
+pub(super) fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
     let mut found = false;
     plan.apply_with_subqueries(|part| {
         part.apply_expressions(|expr| {
@@ -251,7 +303,7 @@ fn has_column(schema: &Schema, name: &Ident) -> bool {
 }
 
 /// DataFusion's name of a table.
-fn reference(name: &ObjectName) -> TableReference {
+pub(super) fn reference(name: &ObjectName) -> TableReference {
     let parts = name.0.iter().filter_map(|part| part.as_ident());
     let mut parts: Vec<String> = parts
         .map(|part| match part.quote_style {

@@ -11,6 +11,9 @@ pub(in crate::sql) mod constraints;
 pub(crate) mod changed_rows;
 pub(crate) mod alterations;
 mod kept_constraints;
+pub(crate) mod returning;
+pub(crate) mod inserted_rows;
+pub(crate) mod merged_rows;
 
 use std::sync::Arc;
 

@@ -129,18 +129,19 @@ const REFUSED: &[(&str, &str)] = &[
     ("SELECT STRUCT<a INT>(1)", "STRUCT"),
     // Writing.
     ("DELETE FROM t WHERE x > 0 ^LIMIT 1", "LIMIT"),
-    ("DELETE FROM t WHERE x = 1 ^RETURNING x", "RETURNING"),
     ("UPDATE t SET x = 1 WHERE x = 2 ^LIMIT 1", "LIMIT"),
-    ("UPDATE t SET x = 1 WHERE x = 2 ^RETURNING x", "RETURNING"),
     ("UPDATE t SET x = 1 ^ORDER BY x", "ORDER BY"),
     ("INSERT ^OVERWRITE TABLE u SELECT 1, 2", "OVERWRITE"),
-    ("INSERT INTO u VALUES (1, 2) ^ON CONFLICT DO NOTHING", "ON"),
-    ("INSERT INTO u VALUES (1, 2) ^RETURNING x", "RETURNING"),
-    ("INSERT ^OR REPLACE INTO u VALUES (1, 2)", "OR"),
-    ("INSERT ^IGNORE INTO u VALUES (1, 2)", "IGNORE"),
-    ("^REPLACE INTO u VALUES (1, 2)", "REPLACE"),
     (
-        "^MERGE INTO u USING t ON u.x = t.x WHEN MATCHED THEN DELETE",
+        "EXPLAIN INSERT INTO u VALUES (1, 2) ^ON CONFLICT DO NOTHING",
+        "ON",
+    ),
+    (
+        "EXPLAIN INSERT INTO u VALUES (1, 2) ^RETURNING x",
+        "RETURNING",
+    ),
+    (
+        "EXPLAIN ^MERGE INTO u USING t ON u.x = t.x WHEN MATCHED THEN DELETE",
         "MERGE",
     ),
     ("TRUNCATE TABLE t, u", "TRUNCATE"),

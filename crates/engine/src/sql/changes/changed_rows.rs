@@ -1,4 +1,4 @@
-//! DELETE and UPDATE that read other rows: USING, FROM, a subquery.
+//! DELETE and UPDATE that read other rows: USING, FROM, a subquery. Also those with RETURNING.
 //!
 //! In: a parsed statement. Out: for such a one, the queries of the rows that it changes and of all rows as they are then.
 //! Invariant: a row is changed where the condition is true, and at most once, whatever number of rows of FROM it fits.
@@ -16,6 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result, nearest_names};
 use crate::functions::ROW_VALUE;
 use crate::sql::ast::{parse_statement, quoted};
+use crate::sql::changes::returning::Returning;
 use crate::sql::walk::Walk;
 
 /// A change of rows.
@@ -27,6 +28,7 @@ pub(crate) struct ChangedRows {
     others: Option<String>,
     condition: String,
     change: Change,
+    pub returning: Option<Returning>,
 }
 
 enum Change {
@@ -88,7 +90,7 @@ impl NewValues {
 }
 
 /// The name of the column that says whether a row is changed.
-const HIT: &str = "hidden: hit";
+pub(crate) const HIT: &str = "hidden: hit";
 
 /// The change that a statement is, if it reads more than its own rows and has no clause beyond.
 pub(crate) fn of(statement: &DataFusionStatement) -> Option<ChangedRows> {
@@ -108,14 +110,16 @@ fn deleted(delete: &Delete) -> Option<ChangedRows> {
         return None;
     };
     let is_plain = delete.tables.is_empty()
-        && delete.returning.is_none()
         && delete.output.is_none()
         && delete.order_by.is_empty()
         && delete.limit.is_none();
-    let reads = delete.using.is_some() || delete.selection.as_ref().is_some_and(has_query);
+    let reads = delete.using.is_some()
+        || delete.returning.is_some()
+        || delete.selection.as_ref().is_some_and(has_query);
     let (table, alias) = target(table)?;
     (is_plain && reads).then(|| ChangedRows {
         table,
+        returning: (delete.returning.as_deref()).map(|items| Returning::new(&alias, items)),
         alias,
         others: delete.using.as_deref().map(listed),
         condition: condition(delete.selection.as_ref()),
@@ -124,8 +128,7 @@ fn deleted(delete: &Delete) -> Option<ChangedRows> {
 }
 
 fn updated(update: &Update) -> Option<ChangedRows> {
-    let is_plain = update.returning.is_none()
-        && update.output.is_none()
+    let is_plain = update.output.is_none()
         && update.or.is_none()
         && update.order_by.is_empty()
         && update.limit.is_none();
@@ -134,7 +137,7 @@ fn updated(update: &Update) -> Option<ChangedRows> {
         .iter()
         .map(|assignment| &assignment.value);
     let mut read = values.chain(&update.selection);
-    let reads = update.from.is_some() || read.any(has_query);
+    let reads = update.from.is_some() || update.returning.is_some() || read.any(has_query);
     let others = match &update.from {
         None => None,
         Some(UpdateTableFromKind::AfterSet(tables) | UpdateTableFromKind::BeforeSet(tables)) => {
@@ -146,6 +149,7 @@ fn updated(update: &Update) -> Option<ChangedRows> {
     let (table, alias) = target(&update.table)?;
     (is_plain && reads).then(|| ChangedRows {
         table,
+        returning: (update.returning.as_deref()).map(|items| Returning::new(&alias, items)),
         alias,
         others,
         condition: condition(update.selection.as_ref()),
@@ -227,6 +231,28 @@ impl ChangedRows {
         parse_statement(&format!("INSERT INTO {table} {rows}"))
     }
 
+    /// The query of all rows as they are after the change, those that are deleted as they were, with [`HIT`] behind.
+    pub(crate) fn marked(&self, columns: &[String]) -> Result<DataFusionStatement> {
+        let ChangedRows { table, alias, .. } = self;
+        let rows = match &self.change {
+            Change::Delete => {
+                let hit = self.hit();
+                format!("SELECT {alias}.*, ({hit}) IS TRUE AS \"{HIT}\" FROM {table} AS {alias}")
+            }
+            Change::Update(values) => {
+                let items = self.items(values, columns)?;
+                let from = self.with_new(values);
+                format!("SELECT {items}, coalesce(\"{HIT}\", false) AS \"{HIT}\" FROM {from}")
+            }
+        };
+        parse_statement(&rows)
+    }
+
+    /// Whether rows that are changed are gone.
+    pub(crate) fn deletes(&self) -> bool {
+        matches!(self.change, Change::Delete)
+    }
+
     /// Whether a row is changed.
     fn hit(&self) -> String {
         let condition = &self.condition;
@@ -237,6 +263,12 @@ impl ChangedRows {
     }
 
     fn updated(&self, values: &[NewValues], columns: &[String]) -> Result<String> {
+        let items = self.items(values, columns)?;
+        Ok(format!("SELECT {items} FROM {}", self.with_new(values)))
+    }
+
+    /// The columns of the table after the change.
+    fn items(&self, values: &[NewValues], columns: &[String]) -> Result<String> {
         let ChangedRows { alias, others, .. } = self;
         let mut changed = vec![None; columns.len()];
         for (index, new) in values.iter().enumerate() {
@@ -258,8 +290,7 @@ impl ChangedRows {
                 }
             }
         });
-        let items = items.collect::<Vec<_>>().join(", ");
-        Ok(format!("SELECT {items} FROM {}", self.with_new(values)))
+        Ok(items.collect::<Vec<_>>().join(", "))
     }
 
     /// The rows of the table, and beside each whether it is changed and what is assigned then.
@@ -296,7 +327,7 @@ impl ChangedRows {
 }
 
 /// The place of a column that is assigned to.
-fn place_of(name: &Ident, columns: &[String]) -> Result<usize> {
+pub(crate) fn place_of(name: &Ident, columns: &[String]) -> Result<usize> {
     let same = |column: &String| column.eq_ignore_ascii_case(&name.value);
     let exact = columns.iter().position(|column| *column == name.value);
     let place = exact.or_else(|| columns.iter().position(same));

@@ -15,7 +15,8 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, Ident, ObjectNamePart, OrderBy, OrderByKind,
-    Query, Select, SelectItem, SetExpr, TableFactor, VisitorMut,
+    OutputClause, Query, Select, SelectItem, SetExpr, Statement as SqlStatement, TableFactor,
+    VisitorMut,
 };
 
 use crate::sql::ast::{column_name, function_name, item_name, plain_arguments, quoted};
@@ -46,6 +47,24 @@ struct HeaderNames {
 
 impl VisitorMut for HeaderNames {
     type Break = Infallible;
+
+    /// RETURNING is a select list.
+    fn pre_visit_statement(&mut self, statement: &mut SqlStatement) -> ControlFlow<Infallible> {
+        let items = match statement {
+            SqlStatement::Insert(insert) => insert.returning.as_mut(),
+            SqlStatement::Update(update) => update.returning.as_mut(),
+            SqlStatement::Delete(delete) => delete.returning.as_mut(),
+            SqlStatement::Merge(merge) => match &mut merge.output {
+                Some(OutputClause::Returning { select_items, .. }) => Some(select_items),
+                _ => None,
+            },
+            _ => None,
+        };
+        if let Some(items) = items {
+            self.name(items);
+        }
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
         let is_value = matches!(

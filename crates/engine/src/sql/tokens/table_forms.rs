@@ -63,7 +63,7 @@ pub(in crate::sql) fn rewrite(tokens: Tokens) -> Result<Tokens> {
         } else if is_macro(&tokens, at) {
             (start.sql("MACRO"), 1)
         } else if is_by_name(&tokens, at) {
-            let used = next_outside(rest, 2, |_| false);
+            let used = next_outside(rest, 2, |at| ends_inserted_query(rest, at));
             let is_bracketed = is_token(rest, 2, &Token::LParen) && closing(rest, 2) + 1 == used;
             let bracket = usize::from(is_bracketed);
             let query = start.sql("SELECT * FROM").name(BY_NAME).sql("( (");
@@ -147,6 +147,12 @@ fn is_macro(tokens: &[TokenWithSpan], at: usize) -> bool {
         None | Some(Token::SingleQuotedString(_) | Token::DollarQuotedString(_))
     );
     is_one_of(tokens, close + 1, &["AS"]) && !is_text
+}
+
+/// Whether ON CONFLICT or RETURNING stands behind the query of an INSERT.
+fn ends_inserted_query(tokens: &[TokenWithSpan], at: usize) -> bool {
+    let is_conflict = is_one_of(tokens, at, &["ON"]) && is_one_of(tokens, at + 1, &["CONFLICT"]);
+    is_conflict || is_one_of(tokens, at, &["RETURNING"])
 }
 
 /// Whether BY of `INSERT INTO t BY NAME` stands at this place.

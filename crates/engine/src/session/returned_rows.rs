@@ -1,0 +1,191 @@
+//! What statements that change rows share: rows as one batch, columns of the table's types, RETURNING.
+//!
+//! In: queries over the rows that a statement is about. Out: the rows of the table afterwards; the statement's result.
+//! Invariant: all that can fail is done before the table has its new rows.
+//! Not here: which rows change (inserted_rows.rs, merged_rows.rs, row_changes.rs).
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::{RecordBatch, UInt32Array, UInt64Array};
+use datafusion::arrow::compute::{concat_batches, interleave_record_batch, take_record_batch};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
+use datafusion::catalog::MemTable;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, cast};
+use futures::TryStreamExt;
+
+use super::{Planning, Session};
+use crate::error::{Error, Result};
+use crate::scan::schema::{Tables, with_further_tables};
+use crate::session::query::Query;
+use crate::sql::changes::returning::{MERGE_ACTION, RETURNED, Returning};
+use crate::sql::params::Params;
+
+/// Rows that a statement gives, with their columns.
+pub(super) struct GivenRows {
+    schema: SchemaRef,
+    rows: Vec<RecordBatch>,
+}
+
+impl GivenRows {
+    /// The number of changed rows.
+    pub(super) fn count(rows: usize) -> Result<GivenRows> {
+        let fields = vec![Field::new("count", DataType::UInt64, false)];
+        let schema = Arc::new(Schema::new(fields));
+        let count = UInt64Array::from(vec![rows as u64]);
+        let batch = RecordBatch::try_new(Arc::clone(&schema), vec![Arc::new(count)])?;
+        Ok(GivenRows {
+            schema,
+            rows: vec![batch],
+        })
+    }
+}
+
+/// Rows of a batch of a table whose rows are put together anew.
+const BATCH_ROWS: usize = 8192;
+
+/// Rows of a table before a statement, and what has become of them.
+pub(super) struct TableChange {
+    pub old: RecordBatch,
+    /// Rows with new values.
+    pub updated: RecordBatch,
+    /// Where each of them is among the old ones.
+    pub places: Vec<usize>,
+    pub deleted: Vec<usize>,
+    pub inserted: RecordBatch,
+}
+
+impl TableChange {
+    /// All rows afterwards, of a table that had these: those that stay keep their places, new ones come last.
+    pub(super) fn rows(&self, there: &[Vec<RecordBatch>]) -> Result<Vec<RecordBatch>> {
+        if self.places.is_empty() && self.deleted.is_empty() {
+            let mut rows = there.concat();
+            rows.push(self.inserted.clone());
+            return Ok(rows);
+        }
+        let mut from: Vec<Option<(usize, usize)>> =
+            (0..self.old.num_rows()).map(|row| Some((0, row))).collect();
+        for (row, &place) in self.places.iter().enumerate() {
+            from[place] = Some((1, row));
+        }
+        for &place in &self.deleted {
+            from[place] = None;
+        }
+        let from: Vec<(usize, usize)> = from.into_iter().flatten().collect();
+        let kept = from.chunks(BATCH_ROWS);
+        let kept = kept.map(|from| interleave_record_batch(&[&self.old, &self.updated], from));
+        let mut rows: Vec<RecordBatch> = kept.collect::<std::result::Result<_, _>>()?;
+        rows.push(self.inserted.clone());
+        Ok(rows)
+    }
+
+    /// The number of changed rows.
+    pub(super) fn count(&self) -> usize {
+        self.places.len() + self.deleted.len() + self.inserted.num_rows()
+    }
+}
+
+/// All rows as one batch with these columns.
+pub(super) fn one_batch(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<RecordBatch> {
+    let with_schema =
+        |batch: &RecordBatch| RecordBatch::try_new(Arc::clone(schema), batch.columns().to_vec());
+    let batches: std::result::Result<Vec<_>, _> = batches.iter().map(with_schema).collect();
+    Ok(concat_batches(schema, &batches?)?)
+}
+
+/// The rows at these places.
+pub(super) fn rows_at(batch: &RecordBatch, places: &[usize]) -> Result<RecordBatch> {
+    let places = places.iter().map(|&place| u32::try_from(place));
+    let places: std::result::Result<Vec<u32>, _> = places.collect();
+    let places = places.map_err(|_| Error::Unsupported {
+        message: "a change of more than 4294967295 rows".to_string(),
+    })?;
+    Ok(take_record_batch(batch, &UInt32Array::from(places))?)
+}
+
+/// A table of one batch, for a query that sees it under this name.
+pub(super) fn table_of(name: &str, rows: RecordBatch) -> Result<Tables> {
+    let table = MemTable::try_new(rows.schema(), vec![vec![rows]])?;
+    Ok(Tables::from([(name.to_string(), Arc::new(table) as _)]))
+}
+
+/// Columns of a plan, the first of them as columns of `schema`.
+pub(super) fn as_columns_of(plan: LogicalPlan, schema: &Schema) -> Result<LogicalPlan> {
+    let columns = plan.schema().columns().into_iter().enumerate();
+    let columns = columns.map(|(place, column)| {
+        let name = column.name.clone();
+        let value = Expr::Column(column);
+        match schema.fields().get(place) {
+            Some(field) => cast(value, field.data_type().clone()).alias(name),
+            None => value.alias(name),
+        }
+    });
+    let columns: Vec<Expr> = columns.collect();
+    Ok(LogicalPlanBuilder::from(plan).project(columns)?.build()?)
+}
+
+impl Session {
+    /// What RETURNING gives of these rows.
+    pub(super) async fn returned(
+        &self,
+        planning: &Planning<'_>,
+        returning: &Returning,
+        rows: RecordBatch,
+        params: &Params,
+    ) -> Result<GivenRows> {
+        let has_action = rows.schema().fields().last().is_some_and(|last| {
+            last.name() == MERGE_ACTION && last.metadata().contains_key(MERGE_ACTION)
+        });
+        let query = match has_action {
+            true => returning.query_without(Some(MERGE_ACTION))?,
+            false => returning.query()?,
+        };
+        let given = async {
+            let plan = self.planned(planning, query, params).await?;
+            check_values(&plan)?;
+            let (plan, context) = self.plan_execution(planning.state.clone(), &plan).await?;
+            let schema = plan.schema();
+            let query = Query::new(plan, context, self.workers());
+            let rows: Vec<RecordBatch> = query.execute()?.try_collect().await?;
+            Ok::<_, Error>(GivenRows { schema, rows })
+        };
+        with_further_tables(table_of(RETURNED, rows)?, given).await
+    }
+
+    /// The result of a statement that has changed rows.
+    pub(super) async fn given(&self, given: GivenRows) -> Result<Query> {
+        let context = self.context();
+        // What the plan says of NULL need not be what its batches say.
+        let fields = given.schema.fields().iter();
+        let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
+        let schema = Arc::new(Schema::new(fields.collect::<Vec<Field>>()));
+        let rows = one_batch(&schema, &given.rows)?;
+        let table = MemTable::try_new(schema, vec![vec![rows]])?;
+        let plan = context.read_table(Arc::new(table))?;
+        let plan = plan.create_physical_plan().await?;
+        Ok(Query::new(plan, context.task_ctx(), self.workers()).changing_rows())
+    }
+}
+
+/// An error if items of RETURNING are not one value a row.
+fn check_values(plan: &LogicalPlan) -> Result<()> {
+    let mut found = None;
+    plan.apply(|part| {
+        found = match part {
+            LogicalPlan::Aggregate(_) => Some("aggregates"),
+            LogicalPlan::Window(_) => Some("window functions"),
+            LogicalPlan::Unnest(_) => Some("unnest"),
+            _ => return Ok(TreeNodeRecursion::Continue),
+        };
+        Ok(TreeNodeRecursion::Stop)
+    })?;
+    match found {
+        None => Ok(()),
+        Some(what) => Err(Error::UnsupportedClause {
+            message: format!(
+                "{what} in RETURNING, which gives one row for each that is changed; read the table afterwards"
+            ),
+            position: None,
+        }),
+    }
+}
