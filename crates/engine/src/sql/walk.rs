@@ -17,6 +17,14 @@ use datafusion::sql::sqlparser::ast::{
 pub(crate) trait Walk {
     /// Shows the visitor each node, and stops where it says so.
     fn walk<V: VisitorMut>(&mut self, visitor: &mut V) -> ControlFlow<V::Break>;
+
+    /// The same without the nodes of queries that stand within, whose names and aggregates are their own.
+    fn walk_outside_queries<V: VisitorMut>(&mut self, visitor: &mut V) -> ControlFlow<V::Break> {
+        self.walk(&mut OutsideQueries {
+            visitor,
+            queries: 0,
+        })
+    }
 }
 
 impl<T: VisitMut> Walk for T {
@@ -46,6 +54,13 @@ pub(crate) fn done<E>(flow: ControlFlow<E>) -> Result<(), E> {
         ControlFlow::Continue(()) => Ok(()),
         ControlFlow::Break(error) => Err(error),
     }
+}
+
+/// A visitor that sees no node of a query within.
+struct OutsideQueries<'a, V> {
+    visitor: &'a mut V,
+    /// The queries around the place of the walk.
+    queries: usize,
 }
 
 /// A visitor that keeps what it stops with.
@@ -91,6 +106,46 @@ macro_rules! forward {
 forward! {
     pre_visit_query: Query,
     post_visit_query: Query,
+    pre_visit_select: Select,
+    post_visit_select: Select,
+    pre_visit_relation: ObjectName,
+    post_visit_relation: ObjectName,
+    pre_visit_table_factor: TableFactor,
+    post_visit_table_factor: TableFactor,
+    pre_visit_expr: Expr,
+    post_visit_expr: Expr,
+    pre_visit_statement: Statement,
+    post_visit_statement: Statement,
+    pre_visit_value: ValueWithSpan,
+    post_visit_value: ValueWithSpan,
+}
+
+macro_rules! show_outside {
+    ($($visit:ident: $node:ty,)*) => {
+        impl<V: VisitorMut> VisitorMut for OutsideQueries<'_, V> {
+            type Break = V::Break;
+
+            fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<V::Break> {
+                self.queries += 1;
+                ControlFlow::Continue(())
+            }
+
+            fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<V::Break> {
+                self.queries -= 1;
+                ControlFlow::Continue(())
+            }
+
+            $(fn $visit(&mut self, node: &mut $node) -> ControlFlow<V::Break> {
+                match self.queries {
+                    0 => self.visitor.$visit(node),
+                    _ => ControlFlow::Continue(()),
+                }
+            })*
+        }
+    };
+}
+
+show_outside! {
     pre_visit_select: Select,
     post_visit_select: Select,
     pre_visit_relation: ObjectName,

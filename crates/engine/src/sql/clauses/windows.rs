@@ -35,7 +35,7 @@ pub(super) fn use_named(query: &mut Query) -> Result<()> {
         && let OrderByKind::Expressions(keys) = &mut order_by.kind
     {
         for key in keys {
-            done(key.expr.walk(&mut naming))?;
+            done(key.expr.walk_outside_queries(&mut naming))?;
         }
     }
     Ok(())
@@ -49,22 +49,23 @@ pub(super) fn within(select: &mut Select) -> Result<Option<WindowNames>> {
     }
     let mut naming = WindowNames {
         windows: definitions_of(&definitions)?,
-        depth: 0,
     };
     for item in &mut select.projection {
         match item {
             SelectItem::UnnamedExpr(expr)
             | SelectItem::ExprWithAlias { expr, .. }
-            | SelectItem::ExprWithAliases { expr, .. } => done(expr.walk(&mut naming))?,
+            | SelectItem::ExprWithAliases { expr, .. } => {
+                done(expr.walk_outside_queries(&mut naming))?
+            }
             SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..) => {}
         }
     }
     if let Some(expr) = &mut select.qualify {
-        done(expr.walk(&mut naming))?;
+        done(expr.walk_outside_queries(&mut naming))?;
     }
     if let Some(Distinct::On(exprs)) = &mut select.distinct {
         for expr in exprs {
-            done(expr.walk(&mut naming))?;
+            done(expr.walk_outside_queries(&mut naming))?;
         }
     }
     Ok(Some(naming))
@@ -211,30 +212,15 @@ fn complete(windows: &[(Ident, WindowSpec)], spec: &WindowSpec) -> Result<Window
 /// The windows of a SELECT.
 pub(super) struct WindowNames {
     windows: Vec<(Ident, WindowSpec)>,
-    /// How many subqueries lie around: their windows are their own.
-    depth: usize,
 }
 
 impl VisitorMut for WindowNames {
     type Break = Error;
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         let Expr::Function(function) = expr else {
             return ControlFlow::Continue(());
         };
-        if self.depth > 0 {
-            return ControlFlow::Continue(());
-        }
         let window = match &function.over {
             Some(WindowType::NamedWindow(name)) => found(&self.windows, name).cloned(),
             Some(WindowType::WindowSpec(spec)) => complete(&self.windows, spec),

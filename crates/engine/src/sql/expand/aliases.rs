@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Expr, GroupByExpr, Ident, OneOrManyWithParens, Query, Select, SelectItem,
+    AccessExpr, Expr, Function, GroupByExpr, Ident, OneOrManyWithParens, Select, SelectItem,
     Subscript, UnaryOperator, Value, VisitorMut,
 };
 
@@ -180,29 +180,18 @@ fn uses_aliases(select: &mut Select) -> bool {
 
 fn used_names(expr: &mut Expr) -> Vec<String> {
     let mut names = LeadingNames::default();
-    let _: ControlFlow<Error> = expr.walk(&mut names);
+    let _: ControlFlow<Error> = expr.walk_outside_queries(&mut names);
     names.names
 }
 
-/// Names that stand alone or before a dot, outside subqueries, in lower case.
+/// Names that stand alone or before a dot, in lower case.
 #[derive(Default)]
 struct LeadingNames {
     names: Vec<String>,
-    depth: usize,
 }
 
 impl VisitorMut for LeadingNames {
     type Break = Error;
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         let name = match expr {
@@ -210,70 +199,45 @@ impl VisitorMut for LeadingNames {
             Expr::CompoundIdentifier(parts) => parts.first(),
             _ => None,
         };
-        if self.depth == 0 {
-            self.names
-                .extend(name.map(|name| name.value.to_lowercase()));
-        }
+        self.names
+            .extend(name.map(|name| name.value.to_lowercase()));
         ControlFlow::Continue(())
     }
 }
 
 fn check_condition(name: &str, expr: &Expr, catalog: &dyn Catalog) -> Result<()> {
-    let mut kinds = Kinds::of(expr, catalog);
-    if kinds.aggregate.is_none() {
-        kinds.aggregate = kinds.window;
-    }
-    match kinds.aggregate {
-        Some(function) => Err(Error::Planning {
+    let mut calls = CallSearch {
+        is_wanted: |function: &Function, name: &str| {
+            function.over.is_some() || catalog.is_aggregate(name)
+        },
+    };
+    match expr.clone().walk_outside_queries(&mut calls) {
+        ControlFlow::Break(function) => Err(Error::Planning {
             message: format!(
                 "WHERE cannot use '{name}', which is {function} of many rows; write HAVING or QUALIFY"
             ),
             position: None,
         }),
-        None => Ok(()),
+        ControlFlow::Continue(()) => Ok(()),
     }
 }
 
-/// What an expression calls, outside subqueries.
-#[derive(Default)]
-struct Kinds {
-    aggregate: Option<String>,
-    window: Option<String>,
-    volatile: Option<String>,
+/// Stops at a call of a function that is wanted, with its name.
+struct CallSearch<F> {
+    is_wanted: F,
 }
 
-impl Kinds {
-    fn of(expr: &Expr, catalog: &dyn Catalog) -> Kinds {
-        let mut visitor = KindsVisitor {
-            kinds: Kinds::default(),
-            catalog,
-        };
-        let _: ControlFlow<Error> = expr.clone().walk(&mut visitor);
-        visitor.kinds
-    }
-}
+impl<F: Fn(&Function, &str) -> bool> VisitorMut for CallSearch<F> {
+    type Break = String;
 
-struct KindsVisitor<'a> {
-    kinds: Kinds,
-    catalog: &'a dyn Catalog,
-}
-
-impl VisitorMut for KindsVisitor<'_> {
-    type Break = Error;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        if let Expr::Function(function) = expr
-            && let Some(name) = function_name(function)
-        {
-            if function.over.is_some() {
-                self.kinds.window = Some(name);
-            } else if self.catalog.is_aggregate(&name) {
-                self.kinds.aggregate = Some(name);
-            } else if self.catalog.is_volatile(&name) {
-                self.kinds.volatile = Some(name);
-            }
+    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<String> {
+        match expr {
+            Expr::Function(function) => match function_name(function) {
+                Some(name) if (self.is_wanted)(function, &name) => ControlFlow::Break(name),
+                _ => ControlFlow::Continue(()),
+            },
+            _ => ControlFlow::Continue(()),
         }
-        ControlFlow::Continue(())
     }
 }
 
@@ -289,11 +253,10 @@ fn substitute(
     let mut substitution = Substitution {
         known,
         catalog,
-        depth: 0,
         hidden: Vec::new(),
         changed: false,
     };
-    match expr.walk(&mut substitution) {
+    match expr.walk_outside_queries(&mut substitution) {
         ControlFlow::Continue(()) => Ok(substitution.changed),
         ControlFlow::Break(error) => Err(error),
     }
@@ -302,8 +265,6 @@ fn substitute(
 struct Substitution<'a> {
     known: &'a HashMap<String, Expr>,
     catalog: &'a dyn Catalog,
-    /// Subqueries around; their names are their own.
-    depth: usize,
     /// Parameters of the lambdas around.
     hidden: Vec<String>,
     changed: bool,
@@ -312,19 +273,22 @@ struct Substitution<'a> {
 impl Substitution<'_> {
     fn find(&self, name: &Ident) -> Result<Option<Expr>> {
         let name = name.value.to_lowercase();
-        if self.depth > 0 || self.hidden.contains(&name) {
+        if self.hidden.contains(&name) {
             return Ok(None);
         }
         let Some(expr) = self.known.get(&name) else {
             return Ok(None);
         };
-        match Kinds::of(expr, self.catalog).volatile {
-            Some(function) => Err(Error::Unsupported {
+        let mut calls = CallSearch {
+            is_wanted: |_: &Function, name: &str| self.catalog.is_volatile(name),
+        };
+        match expr.clone().walk(&mut calls) {
+            ControlFlow::Break(function) => Err(Error::Unsupported {
                 message: format!(
                     "the alias '{name}' is used again, and {function} would give another value; select it in a subquery"
                 ),
             }),
-            None => Ok(Some(Expr::Nested(Box::new(expr.clone())))),
+            ControlFlow::Continue(()) => Ok(Some(Expr::Nested(Box::new(expr.clone())))),
         }
     }
 
@@ -367,16 +331,6 @@ pub(crate) fn parameters(
 
 impl VisitorMut for Substitution<'_> {
     type Break = Error;
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         if let Expr::Lambda(lambda) = expr {

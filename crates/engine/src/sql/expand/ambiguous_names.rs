@@ -148,8 +148,8 @@ pub(super) fn refuse_columns(select: &Select, scope: &Scope<'_>) -> Result<()> {
         return Ok(());
     }
     let mut names = PlainNames::default();
-    let ControlFlow::Continue(()) = select.group_by.clone().walk(&mut names);
-    let ControlFlow::Continue(()) = select.having.clone().walk(&mut names);
+    let ControlFlow::Continue(()) = select.group_by.clone().walk_outside_queries(&mut names);
+    let ControlFlow::Continue(()) = select.having.clone().walk_outside_queries(&mut names);
     refuse(names, &items, select, scope)
 }
 
@@ -170,7 +170,7 @@ pub(super) fn refuse_columns_in_order(query: &mut Query, scope: &Scope<'_>) -> R
         match alone(&key.expr) {
             Some(name) => names.alone.push(name.clone()),
             None => {
-                let ControlFlow::Continue(()) = key.expr.walk(&mut names);
+                let ControlFlow::Continue(()) = key.expr.walk_outside_queries(&mut names);
             }
         }
     }
@@ -309,35 +309,22 @@ fn same(one: &Ident, other: &Ident) -> bool {
     one.value.eq_ignore_ascii_case(&other.value)
 }
 
-/// Names that stand alone, but for those of subqueries and of parameters of lambdas.
+/// Names that stand alone, but for those of parameters of lambdas.
 #[derive(Default)]
 struct PlainNames {
     found: Vec<Ident>,
     /// Names that are keys of ORDER BY by themselves.
     alone: Vec<Ident>,
-    queries: usize,
     parameters: Vec<String>,
 }
 
 impl VisitorMut for PlainNames {
     type Break = std::convert::Infallible;
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.queries += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Self::Break> {
-        self.queries -= 1;
-        ControlFlow::Continue(())
-    }
-
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
         match expr {
             Expr::Lambda(lambda) => self.parameters.extend(parameters(&lambda.params)),
-            Expr::Identifier(name)
-                if self.queries == 0 && !self.parameters.contains(&name.value.to_lowercase()) =>
-            {
+            Expr::Identifier(name) if !self.parameters.contains(&name.value.to_lowercase()) => {
                 self.found.push(name.clone());
             }
             _ => {}

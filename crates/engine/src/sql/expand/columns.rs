@@ -158,34 +158,20 @@ fn renames(options: &WildcardAdditionalOptions) -> bool {
 }
 
 pub(super) fn calls_columns(expr: &mut Expr) -> bool {
-    let mut finder = Finder::default();
-    let _: ControlFlow<()> = expr.walk(&mut finder);
-    finder.found
+    expr.walk_outside_queries(&mut Finder).is_break()
 }
 
-/// Whether COLUMNS is called outside subqueries.
-#[derive(Default)]
-struct Finder {
-    depth: usize,
-    found: bool,
-}
+/// Stops at a call of COLUMNS.
+struct Finder;
 
 impl VisitorMut for Finder {
     type Break = ();
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        self.found |= self.depth == 0 && call_of(expr).is_some();
-        ControlFlow::Continue(())
+        match call_of(expr) {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        }
     }
 }
 

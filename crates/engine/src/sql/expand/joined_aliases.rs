@@ -63,12 +63,12 @@ pub(in crate::sql) fn refuse_ambiguous(select: &mut Select, scope: &Scope<'_>) -
     let Some(mut names) = AmbiguousNames::of(select, scope, Bare::Column) else {
         return Ok(());
     };
-    done(select.projection.walk(&mut names))?;
-    done(select.from.walk(&mut names))?;
-    done(select.selection.walk(&mut names))?;
-    done(select.having.walk(&mut names))?;
-    done(select.group_by.walk(&mut names))?;
-    done(select.qualify.walk(&mut names))
+    done(select.projection.walk_outside_queries(&mut names))?;
+    done(select.from.walk_outside_queries(&mut names))?;
+    done(select.selection.walk_outside_queries(&mut names))?;
+    done(select.having.walk_outside_queries(&mut names))?;
+    done(select.group_by.walk_outside_queries(&mut names))?;
+    done(select.qualify.walk_outside_queries(&mut names))
 }
 
 /// The same for ORDER BY of a query, in which a name alone may be one of the result.
@@ -77,7 +77,7 @@ pub(in crate::sql) fn refuse_ordered(query: &mut Query, scope: &Scope<'_>) -> Re
         return Ok(());
     };
     match AmbiguousNames::of(select, scope, Bare::Result) {
-        Some(mut names) => done(order.walk(&mut names)),
+        Some(mut names) => done(order.walk_outside_queries(&mut names)),
         None => Ok(()),
     }
 }
@@ -91,10 +91,9 @@ enum Bare {
     Result,
 }
 
-/// Stops at a name of two columns, but for those in subqueries, which have tables of their own.
+/// Stops at a name of two columns.
 struct AmbiguousNames {
     joins: Vec<(Ident, Vec<String>)>,
-    queries: usize,
     bare: Bare,
 }
 
@@ -113,27 +112,12 @@ impl AmbiguousNames {
                 joins.push((alias.name.clone(), twice));
             }
         }
-        let queries = 0;
-        (!joins.is_empty()).then_some(AmbiguousNames {
-            joins,
-            queries,
-            bare,
-        })
+        (!joins.is_empty()).then_some(AmbiguousNames { joins, bare })
     }
 }
 
 impl VisitorMut for AmbiguousNames {
     type Break = Error;
-
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.queries += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Error> {
-        self.queries -= 1;
-        ControlFlow::Continue(())
-    }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
         let (table, name): (Option<&Ident>, &Ident) = match &*expr {
@@ -155,9 +139,7 @@ impl VisitorMut for AmbiguousNames {
                     .any(|one| one.eq_ignore_ascii_case(&name.value))
         });
         match found {
-            Some((alias, _)) if self.queries == 0 => {
-                ControlFlow::Break(ambiguous(expr, alias, table.unwrap_or(name)))
-            }
+            Some((alias, _)) => ControlFlow::Break(ambiguous(expr, alias, table.unwrap_or(name))),
             _ => ControlFlow::Continue(()),
         }
     }

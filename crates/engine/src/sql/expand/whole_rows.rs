@@ -11,7 +11,7 @@ use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    AccessExpr, Expr, Join, JoinOperator, Query, Select, SelectItem, TableFactor, TableWithJoins,
+    AccessExpr, Expr, Join, JoinOperator, Select, SelectItem, TableFactor, TableWithJoins,
     VisitorMut,
 };
 
@@ -167,13 +167,10 @@ fn put(select: &mut Select, table: &str, row: &Expr) {
             };
         }
     }
-    let mut put = RowSubstitution {
-        table,
-        row,
-        depth: 0,
-    };
+    // In a query within, the name may be another's.
+    let mut put = RowSubstitution { table, row };
     for expr in values_of(select) {
-        let ControlFlow::Continue(()) = expr.walk(&mut put);
+        let ControlFlow::Continue(()) = expr.walk_outside_queries(&mut put);
     }
 }
 
@@ -217,26 +214,13 @@ impl VisitorMut for BareNames {
 struct RowSubstitution<'a> {
     table: &'a str,
     row: &'a Expr,
-    /// Queries around the place, in which the name may be another.
-    depth: usize,
 }
 
 impl VisitorMut for RowSubstitution<'_> {
     type Break = Infallible;
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Infallible> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Infallible> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
         if let Expr::Identifier(name) = expr
-            && self.depth == 0
             && name.value.eq_ignore_ascii_case(self.table)
         {
             *expr = self.row.clone();

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments, Query,
+    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentClause, FunctionArguments,
     Select, VisitorMut,
 };
 
@@ -33,42 +33,29 @@ impl VisitorMut for Selects {
 
     fn post_visit_select(&mut self, select: &mut Select) -> ControlFlow<Infallible> {
         let mut orders = Orders::default();
-        select.walk(&mut orders)?;
+        select.walk_outside_queries(&mut orders)?;
         match orders.found.len() {
             0 | 1 => ControlFlow::Continue(()),
             _ => {
                 orders.replaces = true;
-                select.walk(&mut orders)
+                select.walk_outside_queries(&mut orders)
             }
         }
     }
 }
 
-/// The orders of a SELECT, without those of queries within.
+/// The orders of a SELECT.
 #[derive(Default)]
 struct Orders {
     found: BTreeSet<String>,
     replaces: bool,
-    depth: usize,
 }
 
 impl VisitorMut for Orders {
     type Break = Infallible;
 
-    fn pre_visit_query(&mut self, _: &mut Query) -> ControlFlow<Infallible> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _: &mut Query) -> ControlFlow<Infallible> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
     fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-        if self.depth == 0
-            && let Some((order, list)) = as_list(expr)
-        {
+        if let Some((order, list)) = as_list(expr) {
             self.found.insert(order);
             if self.replaces {
                 *expr = list;

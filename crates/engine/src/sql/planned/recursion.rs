@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Cte, Expr, GroupByExpr, ObjectName, Select, SetExpr, SetOperator, SetQuantifier, TableFactor,
-    Value, Visit, Visitor, VisitorMut,
+    Visit, Visitor, VisitorMut,
 };
 
 use super::{CalledKind, Checked, StatementWalk};
@@ -67,7 +67,7 @@ impl StatementWalk<'_> {
         }
         let mut items = select.projection.clone();
         let mut aggregates = AggregateSearch { walk: self };
-        items.walk(&mut aggregates).is_break()
+        items.walk_outside_queries(&mut aggregates).is_break()
     }
 }
 
@@ -132,11 +132,6 @@ impl VisitorMut for AggregateSearch<'_> {
                     true => ControlFlow::Break(()),
                     false => ControlFlow::Continue(()),
                 }
-            }
-            // What stands within is another SELECT's.
-            Expr::Subquery(_) => {
-                *expr = Expr::Value(Value::Null.into());
-                ControlFlow::Continue(())
             }
             _ => ControlFlow::Continue(()),
         }
