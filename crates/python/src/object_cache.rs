@@ -6,11 +6,11 @@
 //! Not here: making objects (rows.rs).
 
 use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::{BuildHasher, Hasher};
 
 use arrow::array::{Array, ArrayRef, UInt64Array};
 use arrow::compute::take;
-use grouse_kernels::hash::hash_bytes;
+use grouse_kernels::hash::Seeds;
 use pyo3::prelude::*;
 
 use crate::error::raise;
@@ -27,7 +27,7 @@ const PAUSE: u32 = 15;
 /// The objects of one column, or of the columns of a row, from batch to batch.
 #[derive(Default)]
 pub struct ObjectCache {
-    values: HashMap<Box<[u8]>, Py<PyAny>, BuildHasherDefault<BytesHasher>>,
+    values: HashMap<Box<[u8]>, Py<PyAny>, BytesHash>,
     asked: u32,
     found: u32,
     pause: u32,
@@ -117,18 +117,39 @@ impl ObjectCache {
     }
 }
 
-/// The engine's own hash of a byte string.
-#[derive(Default)]
-struct BytesHasher(u64);
+/// The engine's own hash of a byte string, by seeds that who chose the strings does not know.
+struct BytesHash(Seeds);
+
+impl Default for BytesHash {
+    fn default() -> Self {
+        Self(Seeds::random())
+    }
+}
+
+impl BuildHasher for BytesHash {
+    type Hasher = BytesHasher;
+
+    fn build_hasher(&self) -> BytesHasher {
+        BytesHasher {
+            seeds: self.0,
+            hash: 0,
+        }
+    }
+}
+
+struct BytesHasher {
+    seeds: Seeds,
+    hash: u64,
+}
 
 impl Hasher for BytesHasher {
     fn write(&mut self, bytes: &[u8]) {
-        self.0 = hash_bytes(bytes);
+        self.hash = self.seeds.hash_bytes(bytes);
     }
 
     fn write_usize(&mut self, _length: usize) {}
 
     fn finish(&self) -> u64 {
-        self.0
+        self.hash
     }
 }

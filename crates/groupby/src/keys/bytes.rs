@@ -17,7 +17,7 @@ use arrow::datatypes::{
     BinaryViewType, ByteArrayType, ByteViewType, DataType, GenericBinaryType, GenericStringType,
     StringViewType,
 };
-use grouse_kernels::hash;
+use grouse_kernels::hash::{self, Seeds};
 
 use super::columns::{is_bytes, nulls_of, strict_cast};
 use super::slots::{AT_ONCE, Slots};
@@ -128,10 +128,16 @@ pub(super) fn hash(keys: &ByteKeys, hashes: &mut Vec<u64>) {
 /// The hash of one view's bytes.
 #[inline(always)]
 pub(super) fn hash_one(view: u128, buffers: &[Buffer]) -> u64 {
+    hash_by(Seeds::FIXED, view, buffers)
+}
+
+/// The same by other seeds.
+#[inline(always)]
+pub(super) fn hash_by(seeds: Seeds, view: u128, buffers: &[Buffer]) -> u64 {
     if is_long(view) {
-        hash::hash_bytes(long_bytes(view, buffers))
+        seeds.hash_bytes(long_bytes(view, buffers))
     } else {
-        hash::hash_view(view)
+        seeds.hash_view(view)
     }
 }
 

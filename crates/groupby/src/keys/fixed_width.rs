@@ -51,6 +51,16 @@ pub struct FixedWidthRows<'a, const N: usize> {
     pub buffers: &'a [Buffer],
 }
 
+impl<const N: usize> FixedWidthRows<'_, N> {
+    /// Some of them.
+    pub fn part(self, range: Range<usize>) -> Self {
+        Self {
+            keys: &self.keys[range],
+            buffers: self.buffers,
+        }
+    }
+}
+
 /// Keys of one of the widths that there are tables for.
 #[derive(Debug, Clone)]
 pub enum PackedKeys {

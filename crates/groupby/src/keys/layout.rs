@@ -15,6 +15,7 @@ use grouse_kernels::hash;
 use super::bytes::{self, Arena, BytesTable, Shared};
 use super::columns::{is_bytes, unpacked};
 use super::fixed_width::{PackedKeys, with_width};
+use super::guarded::GuardedTable;
 use super::packed::{KeyValues, PackedLayout};
 use super::row::RowLayout;
 use super::run_length;
@@ -163,18 +164,22 @@ impl KeyLayout {
 
     /// An empty table for this encoding.
     pub fn table(&self) -> Box<dyn KeyTable> {
-        match &self.encoding {
-            Encoding::None => Box::new(OneGroup::default()),
+        let table: Box<dyn KeyTable> = match &self.encoding {
+            Encoding::None => return Box::new(OneGroup::default()),
             Encoding::Packed(layout) => layout.table(),
             Encoding::Bytes | Encoding::Row(_) => Box::new(BytesTable::<Arena>::default()),
-        }
+        };
+        Box::new(GuardedTable::around(table, self.views()))
     }
 
     /// An empty table for keys of blocks, which outlive it.
     pub fn merge_table(&self) -> Box<dyn KeyTable> {
         match &self.encoding {
             // Decoding copies what is asked for; columns of one string would hold whole blocks.
-            Encoding::Row(_) => Box::new(BytesTable::<Shared>::default()),
+            Encoding::Row(_) => {
+                let table = Box::new(BytesTable::<Shared>::default());
+                Box::new(GuardedTable::around(table, &[]))
+            }
             Encoding::None | Encoding::Packed(_) | Encoding::Bytes => self.table(),
         }
     }

@@ -41,6 +41,7 @@ mod intern;
 mod inline;
 mod wide;
 mod packed;
+mod guarded;
 pub mod row;
 pub(crate) mod run_length;
 pub(crate) mod direct;
@@ -226,6 +227,19 @@ impl KeyRows<'_> {
     /// True if there is no row.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// Some of them.
+    pub fn part(&self, range: Range<usize>) -> Self {
+        match *self {
+            Self::None(_) => Self::None(range.len()),
+            Self::Packed(packed) => {
+                Self::Packed(map_width!(packed, PackedRows(rows) => PackedRows(
+                    rows.part(range)
+                )))
+            }
+            Self::Bytes(views, buffers) => Self::Bytes(&views[range], buffers),
+        }
     }
 
     /// The rows as keys of their own; strings stay where they are.

@@ -20,7 +20,7 @@ use arrow::array::{
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer};
 use arrow::datatypes::{ArrowNativeType, DataType, FieldRef, UInt32Type};
 use arrow::util::display::array_value_to_string;
-use grouse_kernels::hash;
+use grouse_kernels::hash::{self, Seeds};
 
 use super::bytes;
 use super::columns::{fixed_width, is_bytes, nulls_of};
@@ -94,16 +94,26 @@ pub(super) fn hash_wide<const N: usize>(
     if buffers.is_empty() {
         return hash::hash_packed(keys, hashes);
     }
-    hashes.extend(keys.iter().map(|key| {
-        let mut plain = *key;
-        for &word in views {
-            let view = view_of(key, word);
-            if is_long(view) {
-                plain[word + 1] = bytes::hash_one(view, buffers);
-            }
+    let hash = |key| hash_by(Seeds::FIXED, key, buffers, views);
+    hashes.extend(keys.iter().map(hash));
+}
+
+/// The hash of one key of which strings may be long; where they lie does not count.
+#[inline(always)]
+pub(super) fn hash_by<const N: usize>(
+    seeds: Seeds,
+    key: &[u64; N],
+    buffers: &[Buffer],
+    views: &[usize],
+) -> u64 {
+    let mut plain = *key;
+    for &word in views {
+        let view = view_of(key, word);
+        if is_long(view) {
+            plain[word + 1] = bytes::hash_by(seeds, view, buffers);
         }
-        hash::hash_words(&plain)
-    }));
+    }
+    seeds.hash_words(&plain)
 }
 
 /// True of types whose values are integers in the order of their bits.

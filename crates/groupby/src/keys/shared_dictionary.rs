@@ -14,9 +14,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
 use arrow::datatypes::DataType;
+use grouse_kernels::hash::Seeds;
 use parking_lot::{Mutex, RwLock};
 
-use super::bytes::{self, BytesTable, hash_one};
+use super::bytes::{self, BytesTable, hash_by};
 use super::dictionary_cache::DictionaryCache;
 use crate::error::{Error, Result};
 
@@ -25,6 +26,8 @@ use crate::error::{Error, Result};
 pub(super) struct SharedDictionary {
     data_type: DataType,
     strings: RwLock<BytesTable>,
+    /// Nobody else asks for these hashes, so that nobody need know them.
+    seeds: Seeds,
     /// All strings as they were when somebody last asked for them.
     column: Mutex<Option<ArrayRef>>,
     /// Bytes held by `strings`, which are asked for after each batch.
@@ -37,6 +40,7 @@ impl SharedDictionary {
         Self {
             data_type: data_type.clone(),
             strings: RwLock::default(),
+            seeds: Seeds::random(),
             column: Mutex::default(),
             bytes: AtomicUsize::new(0),
         }
@@ -56,7 +60,7 @@ impl SharedDictionary {
             .enumerate()
             .filter(|(at, _)| is_valid(*at))
         {
-            let hash = hash_one(view, &keys.buffers);
+            let hash = hash_by(self.seeds, view, &keys.buffers);
             match known.find(view, hash, &keys.buffers) {
                 Some(known) => codes[at] = known.0,
                 None => fresh.push((at, view, hash)),
