@@ -5,6 +5,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use datafusion::parquet::file::metadata::{
+    ColumnChunkMetaDataBuilder, ParquetMetaDataReader, ParquetMetaDataWriter,
+};
 use grouse::{Error, Session, SessionOptions};
 use grouse_tests::answer::{Answer, batches};
 use grouse_tests::cell::Cell;
@@ -156,6 +159,81 @@ fn damaged_parquet() {
             alive.rows,
             [[Cell::Int(10)]],
             "after a damaged byte at {at}"
+        );
+    }
+}
+
+/// The same file with a footer that says something else of each column chunk.
+fn with_chunks(
+    whole: &[u8],
+    change: impl Fn(ColumnChunkMetaDataBuilder) -> ColumnChunkMetaDataBuilder,
+) -> Vec<u8> {
+    let end = whole.len() - 8;
+    let length: [u8; 4] = whole[end..end + 4].try_into().expect("four bytes");
+    let start = end - u32::from_le_bytes(length) as usize;
+    let footer = ParquetMetaDataReader::decode_metadata(&whole[start..end]).expect("its footer");
+    let mut builder = footer.into_builder();
+    let mut groups = builder.take_row_groups();
+    for chunk in groups.iter_mut().flat_map(|group| group.columns_mut()) {
+        *chunk = change(chunk.clone().into_builder())
+            .build()
+            .expect("a chunk");
+    }
+    let footer = builder.set_row_groups(groups).build();
+    let mut file = whole[..start].to_vec();
+    ParquetMetaDataWriter::new(&mut file, &footer)
+        .finish()
+        .expect("a footer");
+    file
+}
+
+/// Page indexes only save work: one that would lie behind the file's end is left out. The reader of footers panicked.
+#[test]
+fn page_indexes_behind_the_end() {
+    let bench = Bench::new();
+    let whole = fs::read(bench.path("good.parquet")).expect("written above");
+    let size = whole.len() as i64;
+    for offset in [size - 10, size, 1 << 40, i64::MAX - 4096] {
+        let file = with_chunks(&whole, |chunk| {
+            chunk
+                .set_column_index_offset(Some(offset))
+                .set_column_index_length(Some(100_000))
+                .set_offset_index_offset(Some(offset))
+                .set_offset_index_length(Some(100_000))
+        });
+        let path = bench.write(&format!("elsewhere{offset}.parquet"), &file);
+        let sql = format!("SELECT count(*), max(number) FROM '{}'", path.display());
+        let answer = Answer::ask(&bench.session, &sql).expect("pages are where they were");
+        assert_eq!(
+            answer.rows,
+            [[Cell::Int(10_000), Cell::Int(9_999)]],
+            "{offset}"
+        );
+    }
+}
+
+/// Columns that begin before the file or end behind it: an error that names the file. Readers panicked at negative places.
+#[test]
+fn columns_outside_of_the_file() {
+    let bench = Bench::new();
+    let whole = fs::read(bench.path("good.parquet")).expect("written above");
+    let changes: [fn(ColumnChunkMetaDataBuilder) -> ColumnChunkMetaDataBuilder; 6] = [
+        |chunk| chunk.set_total_compressed_size(-1),
+        |chunk| chunk.set_total_compressed_size(i64::MAX),
+        |chunk| chunk.set_total_compressed_size(1 << 30),
+        |chunk| chunk.set_dictionary_page_offset(Some(-4)),
+        |chunk| chunk.set_data_page_offset(i64::MIN),
+        |chunk| chunk.set_num_values(-1),
+    ];
+    for (at, change) in changes.into_iter().enumerate() {
+        let file = with_chunks(&whole, change);
+        let name = format!("outside{at}.parquet");
+        let path = bench.write(&name, &file);
+        assert_error!(
+            bench.file_error(&path),
+            Error::Format { .. },
+            name,
+            "outside of the file"
         );
     }
 }

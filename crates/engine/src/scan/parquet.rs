@@ -70,8 +70,8 @@ pub(crate) use crate::runtime::accounted::Bytes;
 use crate::runtime::warnings::Warnings;
 use crate::scan::parquet::decoding::{Decoding, long_values};
 use crate::scan::parquet::footer::{
-    TextColumns, has_bounds, has_unsound_bounds, interval_without_months, is_string, sound,
-    strings_of, without_page_indexes,
+    TextColumns, has_bounds, has_unsound_bounds, interval_without_months, is_string, misplaced,
+    sound, strings_of, without_page_indexes,
 };
 use crate::scan::parquet::int96::{Int96Adapters, int96_leaves, may_have_int96};
 use crate::scan::parquet::intervals::{adapters, with_intervals};
@@ -130,19 +130,23 @@ impl Parquet {
         store: &Arc<dyn ObjectStore>,
         object: &ObjectMeta,
     ) -> Result<Arc<ParquetMetaData>> {
-        let store = Pinned::new(Arc::clone(store), object.clone());
+        let store = Pinned::exact(Arc::clone(store), object.clone());
         let footer = DFParquetMetadata::new(&store, object)
             .with_metadata_size_hint(self.datafusion.metadata_size_hint())
             .with_file_metadata_cache(Some(footers(state)))
             .fetch_metadata()
             .await;
         let own = match footer {
-            Ok(footer) => match with_distinct_names(&footer)? {
-                None => return Ok(footer),
-                Some(renamed) => Arc::new(renamed),
-            },
+            Ok(footer) => {
+                check_places(&footer, object)?;
+                match with_distinct_names(&footer)? {
+                    None => return Ok(footer),
+                    Some(renamed) => Arc::new(renamed),
+                }
+            }
             Err(error) => match without_its_pages(&store, object).await {
                 Some(footer) => {
+                    check_places(&footer, object)?;
                     warn_of_pages(state, object);
                     Arc::new(footer)
                 }
@@ -203,6 +207,16 @@ async fn without_its_pages(store: &Pinned, object: &ObjectMeta) -> Option<Parque
         .map_or_else(|| without_page_indexes(footer), without_page_indexes)
         .ok()
         .flatten()
+}
+
+/// An error if the file is not where its footer says.
+fn check_places(footer: &ParquetMetaData, object: &ObjectMeta) -> Result<()> {
+    let wrong = misplaced(footer, object.size).map(|message| Error::Format {
+        path: format!("/{}", object.location),
+        line: None,
+        message,
+    });
+    wrong.map_or(Ok(()), |error| Err(error.into()))
 }
 
 /// Such a file is read as a whole where a part of it might do.
@@ -484,7 +498,7 @@ impl ParquetFileReaderFactory for SoundReaders {
         metrics: &ExecutionPlanMetricsSet,
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
         let object = file.object_meta.clone();
-        let pinned = Pinned::new(Arc::clone(&self.store), object.clone());
+        let pinned = Pinned::exact(Arc::clone(&self.store), object.clone());
         let datafusion =
             CachedParquetFileReaderFactory::new(Arc::new(pinned), Arc::clone(&self.footers));
         let datafusion =

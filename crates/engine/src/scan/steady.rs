@@ -24,8 +24,9 @@ use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{
-    CopyOptions, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
-    ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, Result as StoreResult,
+    CopyOptions, GetOptions, GetRange, GetResult, GetResultPayload, ListResult, MultipartUpload,
+    ObjectMeta, ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult,
+    Result as StoreResult,
 };
 use parking_lot::Mutex;
 
@@ -71,11 +72,24 @@ pub(crate) fn changed(location: &Path) -> Error {
     }
 }
 
+/// The error for a file that says of a part of it that it lies behind its end. Stores give what there is of the part, and
+/// DataFusion's reader of footers panics where that is less than it asked for.
+fn beyond(location: &Path) -> Error {
+    Error::Format {
+        path: format!("/{location}"),
+        line: None,
+        message: "a part of it would lie behind its end; it is damaged or was cut short"
+            .to_string(),
+    }
+}
+
 /// A store that opens one of its files only as planning found it.
 #[derive(Debug)]
 pub(crate) struct Pinned {
     store: Arc<dyn ObjectStore>,
     meta: ObjectMeta,
+    /// Whether a part that ends behind the file is an error, and not as much of it as there is.
+    is_exact: bool,
     /// Of the files that were opened, to see in the end whether somebody wrote to them.
     open: Mutex<Vec<File>>,
 }
@@ -85,7 +99,16 @@ impl Pinned {
         Pinned {
             store,
             meta,
+            is_exact: false,
             open: Mutex::default(),
+        }
+    }
+
+    /// The same for a reader that has the places of parts from the file itself.
+    pub(crate) fn exact(store: Arc<dyn ObjectStore>, meta: ObjectMeta) -> Pinned {
+        Pinned {
+            is_exact: true,
+            ..Pinned::new(store, meta)
         }
     }
 
@@ -121,6 +144,13 @@ impl fmt::Display for Pinned {
 impl ObjectStore for Pinned {
     async fn get_opts(&self, location: &Path, options: GetOptions) -> StoreResult<GetResult> {
         let is_part = options.range.is_some();
+        if let Some(GetRange::Bounded(part)) = &options.range
+            && self.is_exact
+            && *location == self.meta.location
+            && part.end > self.meta.size
+        {
+            return Err(refused(beyond(location)));
+        }
         let mut found = self.store.get_opts(location, options).await?;
         if *location != self.meta.location {
             return Ok(found);

@@ -80,6 +80,9 @@ impl Decoding {
     /// Bytes of the file from `start` on, with leave to decode them.
     pub(super) fn admit(&self, start: u64, bytes: Bytes) -> ParquetResult<Bytes> {
         let sums = PageSums::of(&bytes);
+        if sums.is_cut {
+            return Err(self.wrong("a page would end behind the bytes of its column"));
+        }
         let pages = sums.largest.saturating_add(sums.dictionaries);
         let pages_asked = Some(pages).filter(|bytes| *bytes > FREE_BYTES).unwrap_or(0);
         let may_be_nested = sums.values > NESTED_FREE_BYTES / (LEVEL_BYTES * GROWTH);
@@ -100,6 +103,15 @@ impl Decoding {
             more if more > FREE_BYTES => self.reserved(bytes, more),
             _ => Ok(bytes),
         }
+    }
+
+    /// The error for a file that is damaged. The decoder panics where a page is longer than its column.
+    fn wrong(&self, message: &str) -> ParquetError {
+        ParquetError::External(Box::new(Error::Format {
+            path: self.path.clone(),
+            line: None,
+            message: format!("{message}; it is damaged"),
+        }))
     }
 
     fn reserved(&self, bytes: Bytes, more: u64) -> ParquetResult<Bytes> {
@@ -396,6 +408,10 @@ mod tests {
             let place = place(chunk).unwrap();
             let bytes = file.slice(place.start as usize..place.end as usize);
             assert_eq!(decoding.admit(place.start, bytes.clone()).unwrap(), bytes);
+            // A column that ends before its last page does.
+            let cut = bytes.slice(..bytes.len() - 1);
+            let refused = decoding.admit(place.start, cut).unwrap_err().to_string();
+            assert!(refused.contains("x.parquet"), "{refused}");
             // The decoder's own reader agrees about what the pages are.
             let values = batch_values(chunk, place.start, &bytes);
             assert!(chunk.column_descr().max_rep_level() == 0 || values.is_some());

@@ -102,6 +102,40 @@ pub(crate) fn without_page_indexes(footer: ParquetMetaData) -> Result<Option<Par
     Ok(Some(builder.set_row_groups(groups).build()))
 }
 
+/// What is wrong with the counts and places that a footer gives for a file of so many bytes. Readers take them as they are: a
+/// negative one is a panic.
+pub(crate) fn misplaced(footer: &ParquetMetaData, file_bytes: u64) -> Option<String> {
+    let mut rows = Some(0_i64);
+    for (at, group) in footer.row_groups().iter().enumerate() {
+        rows = rows.filter(|_| group.num_rows() >= 0);
+        rows = rows.and_then(|rows| rows.checked_add(group.num_rows()));
+        let is_misplaced = |chunk: &&ColumnChunkMetaData| {
+            let end = end_of(chunk);
+            end.is_none_or(|end| end > file_bytes) || chunk.num_values() < 0
+        };
+        if let Some(chunk) = group.columns().iter().find(is_misplaced) {
+            let name = chunk.column_path().string();
+            return Some(format!(
+                "column '{name}' of row group {at} would lie outside of the file; it is damaged or was cut short"
+            ));
+        }
+    }
+    match rows {
+        Some(_) => None,
+        None => {
+            Some("a row group has no number of rows that can be; the file is damaged".to_string())
+        }
+    }
+}
+
+/// Where a column chunk ends; `None` if a place is negative or beyond all numbers.
+fn end_of(chunk: &ColumnChunkMetaData) -> Option<u64> {
+    let data = u64::try_from(chunk.data_page_offset()).ok()?;
+    let dictionary = chunk.dictionary_page_offset().map(u64::try_from);
+    let start = dictionary.transpose().ok()?.unwrap_or(data);
+    start.checked_add(u64::try_from(chunk.compressed_size()).ok()?)
+}
+
 /// Whether least and greatest value of a column say nothing about all of its rows.
 pub(crate) fn has_unsound_bounds(
     column: &ColumnDescriptor,

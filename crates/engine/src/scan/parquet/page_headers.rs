@@ -35,6 +35,8 @@ pub(super) struct PageSums {
     pub values: u64,
     /// Whether some page counts its strings itself.
     pub has_own_counts: bool,
+    /// Whether the last page would end behind the bytes.
+    pub is_cut: bool,
 }
 
 impl PageSums {
@@ -53,6 +55,7 @@ impl PageSums {
             }
             let next = usize::try_from(header.compressed).ok();
             let Some(next) = next.and_then(|next| after.get(next..)) else {
+                sums.is_cut = true;
                 break;
             };
             rest = next;
