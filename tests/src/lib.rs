@@ -17,3 +17,4 @@ pub mod metamorphic;
 pub mod oracle;
 pub mod endings;
 pub mod mutants;
+pub mod damaged;

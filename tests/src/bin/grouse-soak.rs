@@ -1,17 +1,17 @@
 //! The long runs behind `make soak`: the fuzz from fresh seeds and groupings of 10^8 rows whose answers follow from
-//! arithmetic. And queries that are killed or dropped while they write to disk.
+//! arithmetic. And queries that are killed or dropped while they write to disk, and damaged files.
 //!
-//! In: which of `fuzz`, `groupings` and `endings`; without arguments all. Out: a report on standard output, which
+//! In: which of `fuzz`, `groupings`, `endings` and `damaged`; without arguments all. Out: a report on standard output, which
 //! scripts/test.py keeps under tests/record; exit status 1 on a difference.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use grouse::{Session, SessionOptions};
 use grouse_tests::answer::Answer;
 use grouse_tests::cell::Cell;
-use grouse_tests::{endings, oracle};
+use grouse_tests::{damaged, endings, oracle};
 
 /// Queries of the fuzz.
 const QUERIES: usize = 20_000;
@@ -21,6 +21,9 @@ const KILLS: usize = 500;
 
 /// Streams that are dropped.
 const CANCELS: usize = 1_000;
+
+/// How long damaged files are read.
+const DAMAGED: Duration = Duration::from_secs(30 * 60);
 
 /// Rows of the large groupings.
 const ROWS: i128 = 100_000_000;
@@ -122,6 +125,16 @@ fn endings(seed: u64) -> bool {
     good
 }
 
+/// Files of all formats with places changed, each of which ends in rows or an error.
+fn damaged_files(seed: u64) -> bool {
+    let read = damaged::run(&endings::program("grouse"), seed, u64::MAX, DAMAGED);
+    match &read {
+        Ok(report) => println!("damaged files, seed {seed}: {report}"),
+        Err(fault) => println!("damaged files, seed {seed}: FAULT {fault}"),
+    }
+    read.is_ok()
+}
+
 fn main() -> ExitCode {
     let seed = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -129,10 +142,11 @@ fn main() -> ExitCode {
         / 60
         * 1_000_000;
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let parts: [(&str, &dyn Fn() -> bool); 3] = [
+    let parts: [(&str, &dyn Fn() -> bool); 4] = [
         ("fuzz", &|| fuzz(seed)),
         ("groupings", &groupings),
         ("endings", &|| endings(seed)),
+        ("damaged", &|| damaged_files(seed)),
     ];
     let mut good = true;
     for (name, part) in parts {
