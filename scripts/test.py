@@ -29,6 +29,7 @@ BUDGET_S = {
     "grouse-tests/joins": 120,
     "grouse-tests/endings": 120,
     "grouse-tests/damaged": 120,
+    "grouse-tests/write_faults": 180,
     "grouse-tests/oracle": 400,
     "grouse-tests/slt": 300,
     "docs": 90,

@@ -18,3 +18,4 @@ pub mod oracle;
 pub mod endings;
 pub mod mutants;
 pub mod damaged;
+pub mod write_faults;
