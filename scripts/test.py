@@ -28,6 +28,7 @@ BUDGET_S = {
     "grouse/operator": 180,
     "grouse-tests/joins": 120,
     "grouse-tests/endings": 120,
+    "grouse-tests/crowded": 180,
     "grouse-tests/damaged": 120,
     "grouse-tests/write_faults": 180,
     "grouse-tests/oracle": 400,
