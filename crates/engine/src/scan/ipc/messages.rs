@@ -17,6 +17,7 @@ use datafusion::common::{DataFusionError, Result};
 use object_store::path::Path;
 use object_store::{GetOptions, GetResultPayload, ObjectStore};
 
+use super::columns::{fits, plain_bytes};
 use super::types::check_schema;
 use crate::runtime::accounted::Bytes;
 
@@ -119,7 +120,8 @@ impl IpcObject {
         let footer = root_as_footer(&footer)
             .map_err(|error| bad(&format!("the footer is damaged: {error}")))?;
         let schema = footer.schema();
-        check_schema(schema.ok_or_else(|| bad("the footer has no schema"))?)?;
+        let schema = schema.ok_or_else(|| bad("the footer has no schema"))?;
+        check_schema(schema)?;
         let dictionaries = footer.dictionaries().into_iter().flatten();
         let batches = footer.recordBatches().into_iter().flatten();
         let wanted = |block: &&ipc::Block| {
@@ -133,7 +135,7 @@ impl IpcObject {
         let heads: Vec<_> = messages.iter().map(|at| at.start..at.body).collect();
         let heads = self.read_all(&heads).await?;
         for (at, head) in messages.iter().zip(heads) {
-            self.check_message(*at, &head).await?;
+            self.check_message(*at, &head, Some(schema)).await?;
         }
         Ok(())
     }
@@ -163,6 +165,7 @@ impl IpcObject {
 
     async fn check_stream(&self) -> Result<()> {
         let mut start = 0;
+        let mut first: Option<Bytes> = None;
         while start < self.size {
             let Some(at) = self.next_message(start).await? else {
                 return Ok(());
@@ -177,7 +180,13 @@ impl IpcObject {
                     "the file is cut off in the message at byte {start}"
                 ))
             })?;
-            self.check_message(Message { end, ..at }, &head).await?;
+            let schema = match &first {
+                Some(first) => message(first, 0)?.header_as_schema(),
+                None => None,
+            };
+            self.check_message(Message { end, ..at }, &head, schema)
+                .await?;
+            first.get_or_insert(head);
             start = end;
         }
         Ok(())
@@ -211,7 +220,13 @@ impl IpcObject {
         }
     }
 
-    async fn check_message(&self, at: Message, head: &[u8]) -> Result<()> {
+    /// A message, and a batch against the `schema` that its file has.
+    async fn check_message(
+        &self,
+        at: Message,
+        head: &[u8],
+        schema: Option<ipc::Schema<'_>>,
+    ) -> Result<()> {
         let message = message(head, at.start)?;
         if let Some(schema) = message.header_as_schema() {
             check_schema(schema)?;
@@ -232,6 +247,8 @@ impl IpcObject {
         }
         let body_bytes = at.end - at.body;
         let mut claims = Vec::new();
+        // Of each buffer, and which of them are compressed.
+        let (mut bytes, mut compressed) = (Vec::new(), Vec::new());
         for buffer in batch.buffers().into_iter().flatten() {
             let place = u64::try_from(buffer.offset()).ok();
             let length = u64::try_from(buffer.length()).ok();
@@ -247,18 +264,31 @@ impl IpcObject {
                             return Err(damaged("a compressed buffer is too short"));
                         }
                         claims.push(claim..claim_end);
+                        compressed.push(bytes.len());
                     }
+                    bytes.push(plain_bytes(buffer));
                 }
                 _ => return Err(damaged("a buffer lies outside its message")),
             }
         }
-        self.check_claims(&claims, at.start).await
+        let claimed = self.check_claims(&claims, at.start).await?;
+        for (nth, claimed) in compressed.into_iter().zip(claimed) {
+            bytes[nth] = claimed.unwrap_or(bytes[nth] - CLAIM_BYTES);
+        }
+        let fields = schema.and_then(|schema| schema.fields());
+        match fields.filter(|_| dictionary.is_none()) {
+            Some(fields) if !fits(fields.iter(), &batch, &bytes, message.version()) => Err(
+                damaged("rows or buffers of a column are missing or too short"),
+            ),
+            _ => Ok(()),
+        }
     }
 
-    /// What a batch's buffers say that they are when they are decompressed.
-    async fn check_claims(&self, claims: &[Range<u64>], start: u64) -> Result<()> {
+    /// What a batch's buffers say that they are when they are decompressed; `None` of one that is not compressed.
+    async fn check_claims(&self, claims: &[Range<u64>], start: u64) -> Result<Vec<Option<u64>>> {
+        let mut claimed = Vec::with_capacity(claims.len());
         if claims.is_empty() {
-            return Ok(());
+            return Ok(claimed);
         }
         let mut total: u64 = 0;
         for claim in self.read_all(claims).await? {
@@ -266,14 +296,15 @@ impl IpcObject {
                 .first_chunk::<8>()
                 .map(|bytes| i64::from_le_bytes(*bytes));
             let bytes = match claim {
-                Some(NOT_COMPRESSED) => 0,
-                Some(bytes) => u64::try_from(bytes).unwrap_or(u64::MAX),
-                None => u64::MAX,
+                Some(NOT_COMPRESSED) => None,
+                Some(bytes) => Some(u64::try_from(bytes).unwrap_or(u64::MAX)),
+                None => Some(u64::MAX),
             };
-            total = total.saturating_add(bytes);
+            total = total.saturating_add(bytes.unwrap_or(0));
+            claimed.push(bytes);
         }
         match total <= self.limit_bytes {
-            true => Ok(()),
+            true => Ok(claimed),
             false => Err(bad(&format!(
                 "the batch at byte {start} claims to be {total} bytes when it is decompressed, more than the memory limit of {}",
                 self.limit_bytes

@@ -10,6 +10,7 @@
 
 mod schema;
 mod types;
+mod columns;
 mod format;
 mod messages;
 
