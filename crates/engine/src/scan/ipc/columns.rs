@@ -10,7 +10,7 @@ use datafusion::arrow::ipc::{
 };
 
 /// What is left of a batch for the columns to come.
-struct Parts<'a> {
+struct BatchParts<'a> {
     nodes: Box<dyn Iterator<Item = &'a FieldNode> + 'a>,
     bytes: std::slice::Iter<'a, u64>,
     /// Buffers of each column of views beyond the first two.
@@ -26,7 +26,7 @@ pub(super) fn fits<'a>(
     version: MetadataVersion,
 ) -> bool {
     let buffers = batch.buffers().map_or(0, |buffers| buffers.len());
-    let mut parts = Parts {
+    let mut parts = BatchParts {
         nodes: Box::new(batch.nodes().into_iter().flatten()),
         bytes: bytes.iter(),
         variadic: Box::new(batch.variadicBufferCounts().into_iter().flatten()),
@@ -42,7 +42,7 @@ pub(super) fn plain_bytes(buffer: &Buffer) -> u64 {
     u64::try_from(buffer.length()).unwrap_or(0)
 }
 
-impl Parts<'_> {
+impl BatchParts<'_> {
     /// Takes what a field and those below it have.
     fn column(&mut self, field: &Field<'_>) -> Option<()> {
         let node = *self.nodes.next()?;
