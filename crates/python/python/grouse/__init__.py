@@ -43,6 +43,14 @@ for _name in errors.__all__:
 _functions = _module.functions()
 globals().update(_functions)
 
+
+def load_ipython_extension(ipython: object) -> None:
+    """What `%load_ext grouse` calls: `%sql` and `%%sql` are there then."""
+    from grouse._notebook import load
+
+    load(ipython)
+
+
 __all__ = [
     "Batch",
     "Batches",
@@ -56,6 +64,7 @@ __all__ = [
     "__version__",
     "connect",
     "default_connection",
+    "load_ipython_extension",
     "sql",
     *_expression.__all__,
     *_of_dbapi,

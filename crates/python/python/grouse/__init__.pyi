@@ -90,6 +90,9 @@ def from_query(query: str, *, alias: str = "", params: Any = None) -> Relation:
 def interrupt() -> None:
     """`Connection.interrupt` of the default connection."""
 
+def load_ipython_extension(ipython: object) -> None:
+    """What `%load_ext grouse` calls: `%sql` and `%%sql` are there then."""
+
 def pl() -> Any:
     """`Connection.pl` of the default connection."""
 

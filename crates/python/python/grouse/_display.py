@@ -17,12 +17,18 @@ import unicodedata
 CELL_WIDTH_MAX = 60
 CELL_WIDTH_MIN = 8
 HTML_CELL_CHARACTERS_MAX = 200
+HTML_TITLE_CHARACTERS_MAX = 10_000
+HTML_CELL_WIDTH_MAX = "40em"
+# Parts of a plan that took less of the time have no mark.
+HOT_SHARE_MIN = 0.05
 _NEVER_CUT = (bool, int, float, decimal.Decimal, datetime.date, datetime.time, datetime.timedelta)
 _NUMBERS = (int, float, decimal.Decimal)
 
 
-def text(columns: list[str], types: list[str], rows: list[tuple], more: bool, width: int | None = None) -> str:
-    """A table of box-drawing characters, types under names, with a last line that counts."""
+def text(
+    columns: list[str], types: list[str], rows: list[tuple], more: bool, total: int | None = None, width: int | None = None
+) -> str:
+    """A table of box-drawing characters, types under names, with a last line that counts; total: of all rows, if it is known."""
     if not columns:
         return "(no columns)"
     width = width or _terminal_width()
@@ -49,36 +55,97 @@ def text(columns: list[str], types: list[str], rows: list[tuple], more: bool, wi
     lines = [rule("┌", "┬", "┐"), line([name for name, _ in heads]), line([kind for _, kind in heads]), rule("├", "┼", "┤")]
     lines += [line([column[at] for column in cells]) for at in range(len(rows))]
     lines.append(rule("└", "┴", "┘"))
-    lines.append(_footer(len(rows), more) + (f", {len(shown)} of {len(columns)} columns shown" if hidden else ""))
+    lines.append(_footer(len(rows), more, total) + (f", {len(shown)} of {len(columns)} columns shown" if hidden else ""))
     return "\n".join(lines)
 
 
-def as_html(columns: list[str], types: list[str], rows: list[tuple], more: bool) -> str:
-    """An HTML table; every value is escaped."""
+def as_html(columns: list[str], types: list[str], rows: list[tuple], more: bool, total: int | None = None) -> str:
+    """An HTML table; every value is escaped. total: the number of all rows, if it is known."""
     if not columns:
         return "<p>(no columns)</p>"
+    right = [kind.partition("(")[0] in _NUMBER_TYPES for kind in types]
     head = "".join(
-        f"<th>{html.escape(name)}<br><small style='font-weight:normal'>{html.escape(kind)}</small></th>"
-        for name, kind in zip(columns, types, strict=True)
+        f"<th style='{_align(at_right)}'>{html.escape(_one_line(name))}<br>"
+        f"<small style='font-weight:normal;opacity:0.7'>{html.escape(kind)}</small></th>"
+        for name, kind, at_right in zip(columns, types, right, strict=True)
     )
-    body = "".join("<tr>" + "".join(_html_cell(value) for value in row) + "</tr>" for row in rows)
+    body = "".join(
+        "<tr>" + "".join(_html_cell(value, at_right) for value, at_right in zip(row, right, strict=True)) + "</tr>" for row in rows
+    )
     return (
-        f"<table class='dataframe'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        f"<p>{html.escape(_footer(len(rows), more))}</p>"
+        f"<div style='max-width:100%;overflow-x:auto'><table class='dataframe'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        f"<p>{html.escape(_footer(len(rows), more, total))}</p></div>"
     )
 
 
-def _html_cell(value: object) -> str:
-    shown = _cell(value)
-    if len(shown) > HTML_CELL_CHARACTERS_MAX:
-        shown = shown[: HTML_CELL_CHARACTERS_MAX - 1] + "…"
-    style = " style='text-align:right'" if isinstance(value, _NUMBERS) and not isinstance(value, bool) else ""
-    return f"<td{style}>{html.escape(shown)}</td>"
+_NUMBER_TYPES = {
+    *("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+    *("half", "float", "double", "decimal"),
+}
 
 
-def _footer(rows: int, more: bool) -> str:
+def _align(at_right: bool) -> str:
+    return "text-align:right" if at_right else "text-align:left"
+
+
+def _html_cell(value: object, at_right: bool) -> str:
+    """A cell; what is too long is cut, and stands in the title as a whole."""
+    whole = _cell(value)
+    shown, title = whole, ""
+    if len(whole) > HTML_CELL_CHARACTERS_MAX:
+        shown = whole[: HTML_CELL_CHARACTERS_MAX - 1] + "…"
+        title = f" title='{html.escape(whole[:HTML_TITLE_CHARACTERS_MAX])}'"
+    faint = ";opacity:0.5" if value is None else ""
+    digits = ";font-variant-numeric:tabular-nums;white-space:nowrap" if at_right else f";max-width:{HTML_CELL_WIDTH_MAX}"
+    return f"<td style='{_align(at_right)}{digits}{faint};overflow-wrap:anywhere'{title}>{html.escape(shown)}</td>"
+
+
+class Explained(str):
+    """The text of a plan, which a notebook shows as such, with the share of the time that each part took."""
+
+    __slots__ = ()
+
+    def _repr_html_(self) -> str:
+        lines = self.split("\n")
+        times = [_seconds(line) for line in lines]
+        total = sum(times)
+        shown = "".join(_plan_line(line, spent / total if total else 0.0) for line, spent in zip(lines, times, strict=True))
+        return f"<pre style='overflow-x:auto;line-height:1.5;margin:0'>{shown}</pre>"
+
+
+def _plan_line(line: str, share: float) -> str:
+    """A line; one that took time has a mark of it, so that hot spots are seen."""
+    named, metrics = line, ""
+    if ", metrics=[" in line:
+        named, _, metrics = line.partition(", metrics=[")
+        metrics = f"<span style='opacity:0.6'>, metrics=[{html.escape(metrics)}</span>"
+    mark = ""
+    if share >= HOT_SHARE_MIN:
+        mark = (
+            f"<span title='{share:.0%} of the time of all parts' style='background:rgba(230,90,40,{0.15 + 0.6 * share:.2f})'>"
+            f" {share:.0%} </span> "
+        )
+    indent = len(named) - len(named.lstrip())
+    return f"{' ' * indent}{mark}{html.escape(named.lstrip())}{metrics}\n"
+
+
+def _seconds(line: str) -> float:
+    """The time that a part of a plan took by itself, of its metrics."""
+    import re
+
+    _, _, metrics = line.partition(", metrics=[")
+    found = dict(re.findall(r"(\w+)=([\d.]+(?:ns|µs|ms|s|m|h))\b", metrics))
+    own = found.get("elapsed_compute")
+    spent = [own] if own else [time for name, time in found.items() if name.endswith("_time")]
+    return sum(_SECONDS[re.sub(r"[\d.]", "", time)] * float(re.sub(r"[^\d.]", "", time)) for time in spent)
+
+
+_SECONDS = {"ns": 1e-9, "µs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+def _footer(rows: int, more: bool, total: int | None = None) -> str:
     if more:
-        return f"first {rows} rows"
+        return f"first {rows} rows" if total is None else f"{rows:,} of {total:,} rows"
     return f"{rows} row" + ("" if rows == 1 else "s")
 
 

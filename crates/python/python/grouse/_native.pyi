@@ -14,6 +14,7 @@ import pyarrow
 from typing_extensions import Self
 
 from grouse._connection import Cursor
+from grouse._plot import Plot
 from grouse._relation import Grouped
 
 __version__: str
@@ -203,6 +204,8 @@ class Relation:
         """Prints the first `max_rows` rows as a table of at most `max_width` characters (None: the terminal's)."""
     def explain(self, *, analyze: bool = False) -> str:
         """The plan as text; with analyze=True the query runs and the plan tells what each operator did."""
+    def plot(self, kind: str | None = None) -> Plot:
+        """A picture of one or two columns: bars, a line, a histogram. A notebook draws it; `save` writes SVG."""
     def profile(self) -> Profile:
         """Runs the query, without its rows, and tells what each worker did when."""
     def close(self) -> None:

@@ -2,10 +2,11 @@
 
 from grouse._relation.aggregates import Aggregates
 from grouse._relation.compose import Compose, Grouped
+from grouse._relation.pictures import Pictures
 from grouse._relation.results import Results
 from grouse._relation.windows import Windows
 from grouse._relation.writing import Writing
 
-PARTS = (Compose, Aggregates, Windows, Results, Writing)
+PARTS = (Compose, Aggregates, Windows, Results, Writing, Pictures)
 
 __all__ = ["PARTS", "Grouped"]
