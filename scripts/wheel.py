@@ -24,6 +24,9 @@ ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "crates" / "python" / "python"
 LIBRARY = "lib_native.dylib" if sys.platform == "darwin" else "lib_native.so"
 
+# What other packages look for, as pyproject.toml says it.
+ENTRY_POINTS = "[sqlalchemy.dialects]\ngrouse = grouse._sqlalchemy:GrouseDialect\n"
+
 
 def main(built: Path, out: Path, released: bool, name: str) -> None:
     version = parts.version()
@@ -50,6 +53,7 @@ def main(built: Path, out: Path, released: bool, name: str) -> None:
         metadata += "License-File: LICENSE\nLicense-File: THIRD-PARTY.txt\nDescription-Content-Type: text/markdown\n\n"
         metadata += (ROOT / "README.md").read_text()
     files[f"{info}/METADATA"] = metadata.encode()
+    files[f"{info}/entry_points.txt"] = ENTRY_POINTS.encode()
     tag = "cp310-abi3-" + re.sub(r"[-.]", "_", platform)
     files[f"{info}/WHEEL"] = f"Wheel-Version: 1.0\nGenerator: grouse\nRoot-Is-Purelib: false\nTag: {tag}\n".encode()
     record = "".join(
