@@ -16,7 +16,7 @@ FOLDER = Path(grouse.__file__).parent
 def classes(file: str) -> dict[str, dict[str, ast.FunctionDef]]:
     tree = ast.parse((FOLDER / file).read_text())
     return {
-        node.name: {part.name: part for part in node.body if isinstance(part, ast.FunctionDef)}
+        node.name: {part.name: part for part in node.body if isinstance(part, (ast.FunctionDef, ast.AsyncFunctionDef))}
         for node in tree.body
         if isinstance(node, ast.ClassDef)
     }

@@ -204,6 +204,14 @@ class Relation:
         """Prints the first `max_rows` rows as a table of at most `max_width` characters (None: the terminal's)."""
     def explain(self, *, analyze: bool = False) -> str:
         """The plan as text; with analyze=True the query runs and the plan tells what each operator did."""
+    async def arrow_async(self) -> Any:
+        """The result as a pyarrow Table, awaited. A cancelled task stops its query."""
+    async def df_async(self) -> Any:
+        """The result as a pandas DataFrame, awaited."""
+    async def pl_async(self) -> Any:
+        """The result as a polars DataFrame, awaited."""
+    async def fetchall_async(self) -> list[tuple[Any, ...]]:
+        """All rows as a list of tuples, awaited."""
     def plot(self, kind: str | None = None) -> Plot:
         """A picture of one or two columns: bars, a line, a histogram. A notebook draws it; `save` writes SVG."""
     def profile(self) -> Profile:
