@@ -140,7 +140,7 @@ fn logical() -> Vec<Pass<Logical>> {
 }
 
 /// DataFusion's logical rules that go another way in some plans.
-const INSTEAD: [(&str, Shown, Rewrite, &str); 10] = [
+const INSTEAD: [(&str, Shown, Rewrite, &str); 11] = [
     (
         "simplify_expressions",
         AsBefore,
@@ -152,6 +152,12 @@ const INSTEAD: [(&str, Shown, Rewrite, &str); 10] = [
         AsBefore,
         true_dependencies::distinct,
         "a DISTINCT stays above a grouping of more keys",
+    ),
+    (
+        "push_down_limit",
+        AsBefore,
+        limited_sorts::rewrite,
+        "a LIMIT above a sort goes in one pass, not in two",
     ),
     (
         "push_down_filter",
