@@ -8,6 +8,7 @@ pub(crate) mod units;
 pub(crate) mod columns;
 pub(crate) mod plan_expressions;
 pub(crate) mod specialised;
+pub(crate) mod truncated_times;
 pub(crate) mod decimal64;
 pub(crate) mod distinct_values;
 pub(crate) mod arithmetic;

@@ -40,6 +40,7 @@ use datafusion::logical_expr::{AggregateUDF, ReturnFieldArgs, ScalarUDF};
 use datafusion::prelude::SessionContext;
 
 use crate::error::types::type_name;
+use crate::expr::truncated_times::truncated_times;
 
 pub(crate) use aggregates::distinct_rows::of_distinct_rows;
 pub(crate) use aggregates::exclusions::{
@@ -167,6 +168,7 @@ pub fn register(context: &SessionContext) {
     let scalars = scalars.chain([
         casts::at_time_zone::at_time_zone(),
         coalesce::own_coalesce(),
+        truncated_times(),
     ]);
     let scalars = scalars
         .chain(arithmetic::signed::functions())

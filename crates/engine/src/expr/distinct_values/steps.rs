@@ -26,6 +26,7 @@ use grouse_kernels::divide::Divisor;
 use super::{DistinctValues, OverColumn, Spread, ValueSource};
 use crate::expr::columns::{dictionary, has_offset};
 use crate::expr::specialised::{Kernel, Specialised, specialise};
+use crate::expr::truncated_times::TruncatedTimes;
 use crate::expr::units::per_second;
 
 /// A batch has so many rows for each step, or more.
@@ -184,7 +185,8 @@ fn step_of(function: &ScalarFunctionExpr) -> Option<(usize, i64)> {
         literal.value().try_as_str()?
     };
     let function = function.fun().inner();
-    if function.is::<DatePartFunc>() || function.is::<DateTruncFunc>() {
+    let truncates = function.is::<DateTruncFunc>() || function.is::<TruncatedTimes>();
+    if function.is::<DatePartFunc>() || truncates {
         Some((1, step_of_part(text(0)?)?))
     } else if function.is::<ToCharFunc>() {
         Some((0, step_of_format(text(1)?)?))
