@@ -3,7 +3,8 @@
 //! In: a plan before DataFusion's type coercion. Out: the same plan; operands of comparisons, IN, BETWEEN and CASE, its
 //! results and the arguments of COALESCE and its kin have types that DataFusion compares without loss.
 //! Invariant: names of columns stay; operands that DataFusion brings to one type without loss are not touched.
-//! Not here: which type is right (decimals.rs, rounded.rs, timestamps.rs); the operands of arithmetic that is not compared.
+//! Not here: which type is right (decimals.rs, beside_integers.rs, rounded.rs, timestamps.rs); operands of arithmetic that is not
+//! compared.
 
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::config::ConfigOptions;
@@ -19,7 +20,9 @@ use datafusion::optimizer::AnalyzerRule;
 
 use crate::expr::columns::is_comparison;
 use crate::optimizer::fixes::types::mixed_types::{refuse_assigned, refuse_compared, refuse_mixed};
-use crate::optimizer::fixes::types::{decimal_columns, decimals, rounded, timestamps};
+use crate::optimizer::fixes::types::{
+    beside_integers, decimal_columns, decimals, rounded, timestamps,
+};
 use crate::optimizer::fixes::{bare, each_plan};
 
 /// Functions whose arguments are brought to one type.
@@ -41,7 +44,9 @@ impl AnalyzerRule for CompareExactly {
 
 fn fix(mut plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
     let has_new_keys = match &mut plan {
-        LogicalPlan::Join(join) => decimal_columns::in_keys(join)?,
+        LogicalPlan::Join(join) => {
+            beside_integers::in_keys(join)? | decimal_columns::in_keys(join)?
+        }
         _ => false,
     };
     let schema = in_scope(&plan)?;
@@ -125,7 +130,8 @@ fn fix_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             if let Some(field) = subquery.subquery.schema().fields().first() {
                 refuse_compared(&[&of, field.data_type()])?;
             }
-            decimal_columns::beside_subquery(expr, subquery, schema)?
+            beside_integers::beside_subquery(expr, subquery, schema)?
+                || decimal_columns::beside_subquery(expr, subquery, schema)?
         }
         Expr::InList(list) => {
             let mut operands = vec![list.expr.as_mut()];
@@ -139,9 +145,11 @@ fn fix_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::ScalarFunction(call) if call.func.name() == "make_array" => {
             let mut items: Vec<&mut Expr> = call.args.iter_mut().collect();
-            decimals::align(&mut items, schema)
+            decimals::align(&mut items, schema) || beside_integers::results(&mut items, schema)
         }
-        Expr::ScalarFunction(call) => rounded::settle(call, schema),
+        Expr::ScalarFunction(call) => {
+            beside_integers::in_elements(call, schema)? || rounded::settle(call, schema)
+        }
         Expr::Cast(_) | Expr::TryCast(_) => return Ok(decimals::fix_cast(part)),
         _ => false,
     };
@@ -176,13 +184,15 @@ pub(in crate::optimizer::fixes) fn align_case(case: &mut Case, schema: &DFSchema
 /// the last of them, and a literal for another number between the same integers.
 fn compare(operands: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
     Ok(align(operands, schema)?
-        || decimals::beside_integers(operands, schema)
+        || beside_integers::compared(operands, schema)
         || timestamps::beside_days(operands, schema))
 }
 
 /// Results, of which a far day has to stay the day that it is.
 fn align_results(results: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
-    Ok(align(results, schema)? || timestamps::with_far_days(results, schema))
+    Ok(align(results, schema)?
+        || beside_integers::results(results, schema)
+        || timestamps::with_far_days(results, schema))
 }
 
 fn align(operands: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {

@@ -2,11 +2,11 @@
 //!
 //! In: operands that are to have one type. Out: beside a DECIMAL, literals are the decimals that they are written as, also
 //! in sums, differences, products and remainders. Where one operand is a double, the decimals are compared as doubles.
-//! Beside integers, literals that a double might not hold are compared by their digits.
 //! Invariant: no digit is lost: a literal that no decimal holds stays a double. DataFusion calls each such literal a
 //! double and compares it as DECIMAL(30, 15). Then `price = 94861.47` finds nothing, because the double nearest to
 //! 94861.47 has more digits than that, and `price < 1e20` is an error.
-//! Not here: results of arithmetic, where a literal is a double, as the division that often follows expects.
+//! Not here: literals beside integers alone (beside_integers.rs); results of arithmetic, where a literal is a double, as the
+//! division that often follows expects.
 
 use datafusion::arrow::datatypes::{DataType, i256};
 use datafusion::common::tree_node::Transformed;
@@ -24,7 +24,7 @@ const DIGITS_MAX: u8 = 76;
 /// The integers of 64 bits, with a sign and without, and the digits of any.
 const LEAST_INTEGER: i128 = i64::MIN as i128;
 const GREATEST_INTEGER: i128 = u64::MAX as i128;
-const INTEGER_DIGITS: u8 = 20;
+pub(super) const INTEGER_DIGITS: u8 = 20;
 
 /// The first double behind which integers are missing.
 const EXACT_DOUBLE: f64 = 9_007_199_254_740_992.0;
@@ -81,12 +81,12 @@ impl WrittenNumber {
         }
     }
 
-    /// Of a literal that is compared with integers: the number that stands among them where it stands, and whether a double might
-    /// be another one, as 9007199254740992 is for 9007199254740993.0.
-    fn among_integers(expr: &Expr) -> Option<(WrittenNumber, bool)> {
+    /// Of a literal that stands beside integers, and whether a double might be another number, as 9007199254740992 is for
+    /// 9007199254740993.0.
+    pub(super) fn beside_integers(expr: &Expr) -> Option<(WrittenNumber, bool)> {
         let written = WrittenNumber::of(expr)?;
         let Expr::Literal(ScalarValue::Float64(Some(double)), _) = expr else {
-            return Some((written.nearby(), true));
+            return Some((written, true));
         };
         let is_far = double.abs() >= EXACT_DOUBLE;
         // A parameter with more digits than a literal keeps is the whole number that it is.
@@ -94,11 +94,22 @@ impl WrittenNumber {
             true => WrittenNumber::parse(&format!("{double:.0}"))?,
             false => written,
         };
-        Some((number.nearby(), is_far))
+        Some((number, is_far))
+    }
+
+    /// Whether it lies where doubles miss some integers.
+    pub(super) fn is_far(&self) -> bool {
+        let whole = self.units.unsigned_abs() / 10_u128.pow(u32::from(self.scale));
+        whole >= EXACT_DOUBLE as u128
+    }
+
+    /// The units of a number without digits behind the point.
+    pub(super) fn whole(self) -> Option<i128> {
+        (self.scale == 0).then_some(self.units)
     }
 
     /// A short number with the same integers below and above it, and equal to the same one.
-    fn nearby(self) -> WrittenNumber {
+    pub(super) fn nearby(self) -> WrittenNumber {
         let unit = 10_i128.pow(u32::from(self.scale));
         let (whole, rest) = (self.units.div_euclid(unit), self.units.rem_euclid(unit));
         let whole = whole.clamp(LEAST_INTEGER - 1, GREATEST_INTEGER + 1);
@@ -303,53 +314,6 @@ pub(in crate::optimizer::fixes) fn align(operands: &mut [&mut Expr], schema: &DF
         return false;
     }
     as_decimals(operands, schema) || (has_decimal && as_floats(operands, &kinds))
-}
-
-/// Gives literals that are compared with integers, the first operand with each other one, their own digits where a double might
-/// lose some. No result has their type. False if they are left to DataFusion.
-pub(super) fn beside_integers(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
-    let literals: Vec<_> = operands
-        .iter()
-        .map(|operand| WrittenNumber::among_integers(operand))
-        .collect();
-    let is_needed = literals.iter().flatten().any(|(_, is_needed)| *is_needed);
-    let are_apart = literals.first().is_some_and(Option::is_none)
-        || literals.iter().skip(1).all(Option::is_none);
-    if !is_needed || !are_apart {
-        return false;
-    }
-    let others = operands.iter().zip(&literals);
-    let others = others.filter(|(_, literal)| literal.is_none());
-    let kinds = others.map(|(operand, _)| operand.get_type(schema).ok());
-    let Some(kinds) = kinds.collect::<Option<Vec<DataType>>>() else {
-        return false;
-    };
-    let has_sign = |kind: &DataType| kind.is_null() || kind.is_signed_integer();
-    if !kinds.iter().all(|kind| has_sign(kind) || kind.is_integer()) {
-        return false;
-    }
-    let as_integer = |number: &WrittenNumber| match number.scale {
-        0 => i64::try_from(number.units).ok(),
-        _ => None,
-    };
-    let numbers = literals.iter().flatten().map(|(number, _)| number);
-    let integers = numbers.map(as_integer).collect::<Option<Vec<i64>>>();
-    // Integers beside integers need no cast of a column.
-    let mut integers = integers
-        .filter(|_| kinds.iter().all(has_sign))
-        .into_iter()
-        .flatten();
-    for (operand, literal) in operands.iter_mut().zip(literals) {
-        let Some((number, _)) = literal else {
-            continue;
-        };
-        let value = match integers.next() {
-            Some(integer) => ScalarValue::Int64(Some(integer)),
-            None => number.narrowest(),
-        };
-        **operand = Expr::Literal(value, None);
-    }
-    true
 }
 
 fn as_decimals(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {

@@ -11,6 +11,7 @@ pub(in crate::optimizer) mod outer_types;
 pub(in crate::optimizer) mod own_casts;
 pub(in crate::optimizer) mod compared;
 pub(in crate::optimizer) mod decimals;
+pub(in crate::optimizer) mod beside_integers;
 pub(in crate::optimizer) mod decimal_columns;
 pub(in crate::optimizer) mod decimal_quotients;
 pub(in crate::optimizer) mod rounded;

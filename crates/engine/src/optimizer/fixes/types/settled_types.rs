@@ -21,6 +21,7 @@ use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
 use crate::optimizer::fixes::meanings::as_branches;
+use crate::optimizer::fixes::types::beside_integers;
 use crate::optimizer::fixes::types::compared::{align_case, in_scope};
 use crate::optimizer::fixes::types::decimal_columns;
 use crate::optimizer::fixes::types::outer_types::OuterTypes;
@@ -48,7 +49,7 @@ fn settled(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             plan_err!("ORDER BY of a UNION names a column that its result does not have")
         }
         LogicalPlan::Union(union) if is_mixed(&union) => {
-            let union = decimal_columns::in_union(union)?;
+            let union = decimal_columns::in_union(beside_integers::in_union(union)?)?;
             TypeCoercionRewriter::coerce_union(union).map(Transformed::yes)
         }
         LogicalPlan::Values(values) => decimal_columns::among_values(values),

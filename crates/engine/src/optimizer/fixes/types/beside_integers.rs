@@ -1,0 +1,343 @@
+//! Literals with a point or an exponent beside integers of 64 bits, where a double might be another number than the one written.
+//!
+//! In: operands, lists, subqueries, inputs of UNION, INTERSECT and EXCEPT before DataFusion's type coercion. Out: the same, in which
+//! such literals are integers or decimals; those in plans beside decimals, too.
+//! Invariant: no integer is equal to a literal that is another number: 9007199254740993 is not 9007199254740992.0, though both are
+//! one double. A literal that every double tells from all integers, such as 0.5, stays a double, and so do results with it.
+//! Not here: operands beside decimals (decimals.rs).
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, Field};
+use datafusion::common::{DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::logical_plan::{Distinct, Subquery, SubqueryAlias};
+use datafusion::logical_expr::{
+    Cast, Expr, ExprSchemable, Join, JoinType, LogicalPlan, Projection, Union, Window,
+};
+
+use crate::functions::ANY_EQUAL;
+use crate::optimizer::fixes::bare;
+use crate::optimizer::fixes::types::decimals::{INTEGER_DIGITS, WrittenNumber, decimal_size};
+
+/// The integers of 64 bits beside numbers between them.
+const BETWEEN: DataType = DataType::Decimal128(INTEGER_DIGITS + 1, 1);
+
+/// Digits behind the point of a decimal with room for any of these integers.
+const PLACES: u8 = DECIMAL128_MAX_PRECISION - INTEGER_DIGITS;
+
+/// Functions that compare the elements of a list, their first argument, with the second one.
+const OF_ELEMENTS: [&str; 7] = [
+    ANY_EQUAL,
+    "array_has",
+    "array_position",
+    "array_positions",
+    "array_remove",
+    "array_remove_n",
+    "array_remove_all",
+];
+
+/// Gives literals that are compared with integers, the first operand with each other one, their own digits where a double might
+/// lose some. No result has their type. False if they are left to DataFusion.
+pub(super) fn compared(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
+    let literals: Vec<_> = operands
+        .iter()
+        .map(|operand| among_integers(operand))
+        .collect();
+    let is_needed = literals.iter().flatten().any(|(_, is_needed)| *is_needed);
+    let are_apart = literals.first().is_some_and(Option::is_none)
+        || literals.iter().skip(1).all(Option::is_none);
+    if !is_needed || !are_apart {
+        return false;
+    }
+    let others = operands.iter().zip(&literals);
+    let others = others.filter(|(_, literal)| literal.is_none());
+    let kinds = others.map(|(operand, _)| operand.get_type(schema).ok());
+    let Some(kinds) = kinds.collect::<Option<Vec<DataType>>>() else {
+        return false;
+    };
+    let has_sign = |kind: &DataType| kind.is_null() || kind.is_signed_integer();
+    if !kinds.iter().all(|kind| has_sign(kind) || kind.is_integer()) {
+        return false;
+    }
+    let as_integer = |number: &WrittenNumber| i64::try_from(number.whole()?).ok();
+    let numbers = literals.iter().flatten().map(|(number, _)| number);
+    let integers = numbers.map(as_integer).collect::<Option<Vec<i64>>>();
+    // Integers beside integers need no cast of a column.
+    let mut integers = integers
+        .filter(|_| kinds.iter().all(has_sign))
+        .into_iter()
+        .flatten();
+    for (operand, literal) in operands.iter_mut().zip(literals) {
+        let Some((number, _)) = literal else {
+            continue;
+        };
+        let value = match integers.next() {
+            Some(integer) => ScalarValue::Int64(Some(integer)),
+            None => number.narrowest(),
+        };
+        **operand = Expr::Literal(value, None);
+    }
+    true
+}
+
+/// The number that stands among integers where a literal stands, and whether a double might be another one.
+fn among_integers(expr: &Expr) -> Option<(WrittenNumber, bool)> {
+    let (number, is_needed) = WrittenNumber::beside_integers(expr)?;
+    Some((number.nearby(), is_needed))
+}
+
+/// Whether a decimal has room for a number and all integers of 64 bits.
+fn is_within(number: WrittenNumber) -> bool {
+    number.whole_digits() <= INTEGER_DIGITS && number.scale() <= PLACES
+}
+
+fn is_wide(kind: &DataType) -> bool {
+    matches!(kind, DataType::Int64 | DataType::UInt64)
+}
+
+/// Results of one type, such as those of CASE: where doubles miss some integers, literals beside a column of integers are the
+/// decimals that they are written as. False if they are left to DataFusion.
+pub(super) fn results(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
+    let written: Vec<Option<WrittenNumber>> = operands
+        .iter()
+        .map(|operand| WrittenNumber::beside_integers(operand).map(|(number, _)| number))
+        .collect();
+    if !written.iter().flatten().any(WrittenNumber::is_far) {
+        return false;
+    }
+    let mut has_integers = false;
+    for (operand, written) in operands.iter().zip(&written) {
+        match (written, operand.get_type(schema)) {
+            (Some(number), _) if is_within(*number) => {}
+            (None, Ok(kind)) if kind.is_integer() || kind.is_null() => {
+                has_integers |= is_wide(&kind) && !matches!(operand, Expr::Literal(..));
+            }
+            _ => return false,
+        }
+    }
+    if has_integers {
+        for (operand, written) in operands.iter_mut().zip(written) {
+            if let Some(number) = written {
+                **operand = Expr::Literal(number.narrowest(), None);
+            }
+        }
+    }
+    has_integers
+}
+
+/// A call that compares the elements of a list with a value: a literal beside integers is one, or both are decimals.
+pub(super) fn in_elements(call: &mut ScalarFunction, schema: &DFSchema) -> Result<bool> {
+    let name = call.func.name();
+    if !OF_ELEMENTS.contains(&name) {
+        return Ok(false);
+    }
+    let keeps_elements = name.starts_with("array_remove");
+    let [list, value, ..] = call.args.as_mut_slice() else {
+        return Ok(false);
+    };
+    if let Some((number, is_needed)) = among_integers(value) {
+        let Some(item) = item_of(&list.get_type(schema)?) else {
+            return Ok(false);
+        };
+        return Ok(match integer(number, &item) {
+            Some(integer) if is_needed || keeps_elements => {
+                *value = Expr::Literal(integer, None);
+                true
+            }
+            None if is_needed && !keeps_elements => {
+                let lists = DataType::List(Arc::new(Field::new_list_field(BETWEEN, true)));
+                *list = cast(std::mem::take(list), lists);
+                *value = cast(Expr::Literal(number.narrowest(), None), BETWEEN);
+                true
+            }
+            _ => false,
+        });
+    }
+    match list {
+        Expr::ScalarFunction(list)
+            if list.func.name() == "make_array" && is_wide(&value.get_type(schema)?) =>
+        {
+            Ok(in_written_list(value, &mut list.args, schema))
+        }
+        _ => Ok(false),
+    }
+}
+
+/// An integer that is looked for among the literals of a list.
+fn in_written_list(value: &mut Expr, items: &mut [Expr], schema: &DFSchema) -> bool {
+    let mut operands = vec![&mut *value];
+    operands.extend(items.iter_mut());
+    if !compared(&mut operands, schema) {
+        return false;
+    }
+    let is_decimal = |item: &Expr| matches!(item, Expr::Literal(ScalarValue::Decimal128(..), _));
+    if items.iter().any(is_decimal) {
+        for operand in std::iter::once(value).chain(items) {
+            *operand = cast(std::mem::take(operand), BETWEEN);
+        }
+    }
+    true
+}
+
+/// The type of a list's elements, if they are integers of 64 bits.
+fn item_of(list: &DataType) -> Option<DataType> {
+    match list {
+        DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
+            Some(item.data_type().clone()).filter(is_wide)
+        }
+        _ => None,
+    }
+}
+
+/// The number as an integer of that type, if it is one.
+fn integer(number: WrittenNumber, of: &DataType) -> Option<ScalarValue> {
+    let whole = number.whole()?;
+    match of {
+        DataType::UInt64 => Some(ScalarValue::UInt64(Some(u64::try_from(whole).ok()?))),
+        _ => Some(ScalarValue::Int64(Some(i64::try_from(whole).ok()?))),
+    }
+}
+
+fn cast(expr: Expr, to: DataType) -> Expr {
+    Expr::Cast(Cast::new(Box::new(expr), to))
+}
+
+/// `x IN (SELECT 9007199254740992.0)`, and ANY and ALL alike; whether the subquery was changed.
+pub(super) fn beside_subquery(
+    expr: &Expr,
+    subquery: &mut Subquery,
+    schema: &DFSchema,
+) -> Result<bool> {
+    let plan = &subquery.subquery;
+    let Some(number) = key_beside(&expr.get_type(schema)?, plan, 0) else {
+        return Ok(false);
+    };
+    subquery.subquery = Arc::new(as_decimal(plan, 0, number)?);
+    Ok(true)
+}
+
+/// INTERSECT and EXCEPT, of whose right inputs no row is a result; whether one was changed.
+pub(super) fn in_keys(join: &mut Join) -> Result<bool> {
+    let mut changed = false;
+    if !matches!(join.join_type, JoinType::LeftSemi | JoinType::LeftAnti) {
+        return Ok(false);
+    }
+    for (left, right) in &join.on {
+        let Expr::Column(key) = right else {
+            continue;
+        };
+        let Some(at) = join.right.schema().maybe_index_of_column(key) else {
+            continue;
+        };
+        let kind = left.get_type(join.left.schema())?;
+        if let Some(number) = key_beside(&kind, &join.right, at) {
+            join.right = Arc::new(as_decimal(&join.right, at, number)?);
+            changed = true;
+        }
+    }
+    Ok(changed)
+}
+
+/// What a literal of which a double might be another number is when it is compared with values of this type.
+fn key_beside(kind: &DataType, plan: &LogicalPlan, at: usize) -> Option<WrittenNumber> {
+    let (number, is_needed) = literal_at(plan, at)?;
+    if !is_needed {
+        return None;
+    }
+    match decimal_size(kind) {
+        None => is_wide(kind).then(|| number.nearby()),
+        Some(size) => have_room([size, size_of(number)].into_iter()).then_some(number),
+    }
+}
+
+fn size_of(number: WrittenNumber) -> (u8, u8) {
+    (number.whole_digits(), number.scale())
+}
+
+/// Whether one Decimal128 has room for decimals of all these sizes.
+fn have_room(sizes: impl Iterator<Item = (u8, u8)>) -> bool {
+    let (whole, scale) = sizes.fold((0, 0), |(whole, scale), size| {
+        (size.0.max(whole), size.1.max(scale))
+    });
+    whole + scale <= DECIMAL128_MAX_PRECISION
+}
+
+/// A UNION of integers, decimals and literals, of which one is where doubles miss some integers.
+pub(super) fn in_union(mut union: Union) -> Result<Union> {
+    for at in 0..union.schema.fields().len() {
+        let inputs = || union.inputs.iter();
+        let kind = |input: &LogicalPlan| input.schema().field(at).data_type().clone();
+        let written = |input: &LogicalPlan| literal_at(input, at).map(|(number, _)| number);
+        let size = |input: &LogicalPlan| match (written(input), kind(input)) {
+            (Some(number), _) => Some(size_of(number)),
+            (None, DataType::Null) => Some((0, 0)),
+            (None, kind) if kind.is_integer() => Some((INTEGER_DIGITS, 0)),
+            (None, kind) => decimal_size(&kind),
+        };
+        let sizes: Option<Vec<(u8, u8)>> = inputs().map(|input| size(input)).collect();
+        let fits = sizes.is_some_and(|sizes| have_room(sizes.into_iter()));
+        let has_exact = inputs().any(|input| is_wide(&kind(input)) || kind(input).is_decimal());
+        let has_far = inputs().any(|input| written(input).is_some_and(|number| number.is_far()));
+        if !fits || !has_exact || !has_far {
+            continue;
+        }
+        for input in &mut union.inputs {
+            if let Some((number, _)) = literal_at(input, at) {
+                *input = Arc::new(as_decimal(input, at, number)?);
+            }
+        }
+    }
+    Ok(union)
+}
+
+/// The number of a column that is a literal, and whether a double might be another one.
+fn literal_at(plan: &LogicalPlan, at: usize) -> Option<(WrittenNumber, bool)> {
+    match plan {
+        LogicalPlan::Projection(projection) => match bare(projection.expr.get(at)?) {
+            Expr::Column(column) => {
+                let at = projection.input.schema().maybe_index_of_column(column)?;
+                literal_at(&projection.input, at)
+            }
+            literal => WrittenNumber::beside_integers(literal),
+        },
+        LogicalPlan::SubqueryAlias(alias) => literal_at(&alias.input, at),
+        LogicalPlan::Distinct(Distinct::All(input)) => literal_at(input, at),
+        // Its input's columns come first.
+        LogicalPlan::Window(window) => literal_at(&window.input, at),
+        _ => None,
+    }
+}
+
+/// The plan with this number as a decimal in the place of the literal that a column is.
+fn as_decimal(plan: &LogicalPlan, at: usize, number: WrittenNumber) -> Result<LogicalPlan> {
+    match plan {
+        LogicalPlan::Projection(projection) => {
+            let (mut exprs, mut input) = (projection.expr.clone(), Arc::clone(&projection.input));
+            match bare(&exprs[at]) {
+                Expr::Column(column) => {
+                    let at = input.schema().index_of_column(column)?;
+                    input = Arc::new(as_decimal(&input, at, number)?);
+                }
+                _ => {
+                    let name = projection.schema.field(at).name();
+                    exprs[at] = Expr::Literal(number.narrowest(), None).alias(name);
+                }
+            }
+            Projection::try_new(exprs, input).map(LogicalPlan::Projection)
+        }
+        LogicalPlan::SubqueryAlias(alias) => {
+            let input = Arc::new(as_decimal(&alias.input, at, number)?);
+            SubqueryAlias::try_new(input, alias.alias.clone()).map(LogicalPlan::SubqueryAlias)
+        }
+        LogicalPlan::Distinct(Distinct::All(input)) => {
+            let input = Arc::new(as_decimal(input, at, number)?);
+            Ok(LogicalPlan::Distinct(Distinct::All(input)))
+        }
+        LogicalPlan::Window(window) => {
+            let input = Arc::new(as_decimal(&window.input, at, number)?);
+            Window::try_new(window.window_expr.clone(), input).map(LogicalPlan::Window)
+        }
+        other => Ok(other.clone()),
+    }
+}
