@@ -5,7 +5,9 @@
 //! other aggregates while the query is planned (optimizer/fixes/grouping/composed.rs). The states here never see one.
 //! Not here: `percentile_cont`.
 
-use datafusion::arrow::datatypes::{DECIMAL128_MAX_PRECISION, DataType, FieldRef, TimeUnit};
+use datafusion::arrow::datatypes::{
+    DECIMAL128_MAX_PRECISION, DECIMAL256_MAX_PRECISION, DataType, FieldRef, TimeUnit,
+};
 use datafusion::common::{Result, not_impl_err, plan_err};
 use datafusion::functions_aggregate::median::median_udaf;
 use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
@@ -50,6 +52,11 @@ pub(crate) fn with_middle(decimal: &DataType) -> DataType {
             if *digits < DECIMAL128_MAX_PRECISION =>
         {
             DataType::Decimal128(digits + 1, scale + 1)
+        }
+        DataType::Decimal128(digits, scale) | DataType::Decimal256(digits, scale)
+            if *digits < DECIMAL256_MAX_PRECISION =>
+        {
+            DataType::Decimal256(digits + 1, scale + 1)
         }
         _ => DataType::Float64,
     }
