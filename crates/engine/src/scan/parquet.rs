@@ -9,6 +9,7 @@ pub mod footer;
 pub(in crate::scan) mod time_units;
 mod int96;
 mod intervals;
+mod twelve_bytes;
 mod page_headers;
 mod levels;
 mod delta_counts;
@@ -49,7 +50,7 @@ use datafusion::parquet::arrow::ARROW_SCHEMA_META_KEY;
 use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
 use datafusion::parquet::basic::{ConvertedType, LogicalType, Type as Physical};
-use datafusion::parquet::errors::Result as ParquetResult;
+use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
 use datafusion::parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader};
 use datafusion::parquet::file::statistics::Statistics as Bounds;
 use datafusion::parquet::schema::types::{ColumnDescriptor, Type};
@@ -70,12 +71,15 @@ pub(crate) use crate::runtime::accounted::Bytes;
 use crate::runtime::warnings::Warnings;
 use crate::scan::parquet::decoding::{Decoding, long_values};
 use crate::scan::parquet::footer::{
-    TextColumns, has_bounds, has_unsound_bounds, interval_without_months, is_string, misplaced,
-    sound, strings_of, without_page_indexes,
+    TextColumns, has_bounds, has_unsound_bounds, is_string, misplaced, sound, strings_of,
+    without_page_indexes,
 };
-use crate::scan::parquet::int96::{Int96Adapters, int96_leaves, may_have_int96};
-use crate::scan::parquet::intervals::{adapters, with_intervals};
+use crate::scan::parquet::int96::int96_leaves;
+use crate::scan::parquet::intervals::with_intervals;
 use crate::scan::parquet::time_units::schema_in_file_units;
+use crate::scan::parquet::twelve_bytes::{
+    TwelveByteAdapters, has_intervals, may_have_int96, mistaken_bytes,
+};
 use crate::scan::wrapped::as_wrapped;
 
 /// The length of the footer and the magic behind it.
@@ -166,13 +170,6 @@ impl Parquet {
         object: &ObjectMeta,
     ) -> Result<Schema> {
         let footer = self.footer(state, store, object).await?;
-        if let Some(message) = interval_without_months(footer.file_metadata()) {
-            return Err(DataFusionError::from(Error::Format {
-                path: format!("/{}", object.location),
-                line: None,
-                message,
-            }));
-        }
         if let Some(message) = long_values(&footer, &state.runtime_env().memory_pool) {
             return Err(DataFusionError::from(Error::Format {
                 path: format!("/{}", object.location),
@@ -422,10 +419,13 @@ impl FileFormat for Parquet {
         })?;
         let runtime = state.runtime_env();
         let store = runtime.object_store(conf.object_store_url.clone())?;
+        let table = Arc::clone(source.table_schema().file_schema());
+        let has_twelve_bytes = has_intervals(&table) || reads_int96(&conf, &*footers(state));
         let readers = SoundReaders {
             store,
             footers: footers(state),
-            strings: Arc::new(strings_of(source.table_schema().file_schema())),
+            strings: Arc::new(strings_of(&table)),
+            of_bytes: has_twelve_bytes.then_some(table),
             pool: Arc::clone(&runtime.memory_pool),
         };
         let mut source = source
@@ -434,12 +434,8 @@ impl FileFormat for Parquet {
         if let Some(bytes) = self.datafusion.metadata_size_hint() {
             source = source.with_metadata_size_hint(bytes);
         }
-        let mut adapters = adapters(source.table_schema().file_schema());
-        if reads_int96(&conf, &*footers(state)) {
-            adapters = Some(Arc::new(Int96Adapters::beside(adapters)));
-        }
         let conf = FileScanConfigBuilder::from(conf)
-            .with_expr_adapter(adapters)
+            .with_expr_adapter(has_twelve_bytes.then(|| Arc::new(TwelveByteAdapters) as _))
             .with_source(Arc::new(source));
         Ok(DataSourceExec::from_data_source(conf.build()))
     }
@@ -478,6 +474,8 @@ struct SoundReaders {
     store: Arc<dyn ObjectStore>,
     footers: Arc<FileMetadataCache>,
     strings: Arc<TextColumns>,
+    /// The table's columns, if some of them may be made of 12 bytes.
+    of_bytes: Option<SchemaRef>,
     pool: Arc<dyn MemoryPool>,
 }
 
@@ -509,6 +507,7 @@ impl ParquetFileReaderFactory for SoundReaders {
             object,
             footers: Arc::clone(&self.footers),
             strings: Arc::clone(&self.strings),
+            of_bytes: self.of_bytes.clone(),
         }))
     }
 }
@@ -518,6 +517,7 @@ struct SoundReader {
     object: ObjectMeta,
     footers: Arc<FileMetadataCache>,
     strings: Arc<TextColumns>,
+    of_bytes: Option<SchemaRef>,
     decoding: Decoding,
 }
 
@@ -550,6 +550,12 @@ impl AsyncFileReader for SoundReader {
         options: Option<&'a ArrowReaderOptions>,
     ) -> BoxFuture<'a, ParquetResult<Arc<ParquetMetaData>>> {
         async move {
+            if let Some(table) = &self.of_bytes {
+                let own = self.datafusion.get_metadata(options).await?;
+                if let Some(message) = mistaken_bytes(own.file_metadata(), table) {
+                    return Err(ParquetError::General(message));
+                }
+            }
             let key = sound_key(&self.object, &self.strings);
             let footer = match known_footer(&*self.footers, &key, &self.object) {
                 Some(footer) => footer,

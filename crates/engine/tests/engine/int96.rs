@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use crate::support::{error, rows, run, session};
+use crate::support::{error, rows, run, session, write_parquet};
+use datafusion::arrow::array::{ArrayRef, FixedSizeBinaryArray, RecordBatch};
 use datafusion::parquet::data_type::{Int96, Int96Type};
 use datafusion::parquet::file::writer::SerializedFileWriter;
 use datafusion::parquet::schema::parser::parse_message_type;
@@ -193,4 +194,21 @@ fn moments_of_both_kinds_are_one_column() {
         &sql,
         &["1|1", "1970|1", "2020|1", "9999|1", "NULL|1"],
     );
+}
+
+// Twelve bytes that a file calls bytes were moments to a table that some other file has such moments for.
+#[test]
+fn bytes_are_no_moments() {
+    let (folder, session) = (tempfile::tempdir().unwrap(), session());
+    plain(&folder, "a.parquet", &[moment(0, 1_500)]);
+    let bytes: ArrayRef = Arc::new(FixedSizeBinaryArray::from(vec![b"123456789012"]));
+    let batch = RecordBatch::try_from_iter([("at", bytes)]).unwrap();
+    write_parquet(&folder.path().join("b.parquet"), &batch);
+    let table = format!(
+        "CREATE EXTERNAL TABLE moments (at TIMESTAMP) STORED AS PARQUET LOCATION '{}/'",
+        folder.path().display()
+    );
+    run(&session, &table);
+    let message = error(&session, "SELECT max(at) FROM moments").to_string();
+    assert!(message.contains("'at' is BLOB"), "{message}");
 }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use crate::support::{error, rows, run, session};
 use datafusion::arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Float32Array, Float64Array, Int32Array,
-    Int64Array, IntervalDayTimeArray, IntervalYearMonthArray, RecordBatch, StringArray,
-    Time32MillisecondArray, Time64MicrosecondArray, TimestampMicrosecondArray,
+    Int64Array, IntervalDayTimeArray, IntervalYearMonthArray, ListArray, RecordBatch, StringArray,
+    StructArray, Time32MillisecondArray, Time64MicrosecondArray, TimestampMicrosecondArray,
     TimestampNanosecondArray,
 };
-use datafusion::arrow::datatypes::IntervalDayTime;
+use datafusion::arrow::buffer::OffsetBuffer;
+use datafusion::arrow::datatypes::{Field, IntervalDayTime};
 use datafusion::parquet::arrow::ArrowWriter;
 use datafusion::parquet::arrow::arrow_writer::ArrowWriterOptions;
 use datafusion::parquet::file::properties::WriterProperties;
@@ -158,6 +159,42 @@ fn intervals_keep_their_months() {
     folder.check(
         "SELECT DATE '2024-01-31' + y AS d FROM '{}/forgotten.parquet' WHERE i IS NULL",
         &["2024-02-29T00:00:00"],
+    );
+}
+
+// A file with such a column was refused, also where nobody read the column.
+#[test]
+fn intervals_in_lists_and_structs_keep_their_months() {
+    let folder = Folder::new();
+    let months: ArrayRef = Arc::new(IntervalYearMonthArray::from(vec![
+        Some(14),
+        None,
+        Some(1),
+        Some(26),
+    ]));
+    let item = Arc::new(Field::new_list_field(months.data_type().clone(), true));
+    let offsets = OffsetBuffer::from_lengths([2, 0, 2]);
+    let lists = ListArray::new(item, offsets, Arc::clone(&months), None);
+    let field = Arc::new(Field::new("i", months.data_type().clone(), true));
+    let structs = StructArray::from(vec![(field, months.slice(0, 3))]);
+    let columns: [(&str, ArrayRef); 3] = [
+        ("l", Arc::new(lists)),
+        ("s", Arc::new(structs)),
+        ("x", Arc::new(Int64Array::from(vec![1, 2, 3]))),
+    ];
+    folder.write("nested.parquet", Types::Forgotten, &columns);
+    folder.check("SELECT sum(x) FROM '{}/nested.parquet'", &["6"]);
+    folder.check(
+        "SELECT x, len(l), l[1] = INTERVAL '14 months', l[2] = INTERVAL '26 months' FROM '{}/nested.parquet' ORDER BY x",
+        &["1|2|true|NULL", "2|0|NULL|NULL", "3|2|false|true"],
+    );
+    folder.check(
+        "SELECT x, s.i = INTERVAL '14 months' FROM '{}/nested.parquet' ORDER BY x",
+        &["1|true", "2|NULL", "3|false"],
+    );
+    folder.check(
+        "SELECT x FROM '{}/nested.parquet' WHERE s.i > INTERVAL '1 year'",
+        &["1"],
     );
 }
 

@@ -5,7 +5,7 @@
 //! Invariant: row groups, pages and values are those of the file; only claims about values are dropped. Only text
 //! that the file does not declare is declared, so that the reader checks it, and types are plain.
 //! An INTERVAL is its bytes, and so is a timestamp in 96 bits.
-//! Not here: reading footers and keeping them (parquet.rs); what is made of bytes (intervals.rs, int96.rs).
+//! Not here: reading footers and keeping them (parquet.rs); what is made of bytes (twelve_bytes.rs).
 //!
 //! Writers leave NaN out of the bounds of floats and write 0 for -0.0, so a bound says nothing about the rows that
 //! DataFusion would prune or answer from it. The reader checks UTF-8 only where a column is declared to be text.
@@ -297,18 +297,6 @@ pub(crate) fn is_string(kind: &DataType) -> bool {
     decoded(kind).is_string()
 }
 
-/// An INTERVAL in a list or a struct, which would be read without its months.
-pub(crate) fn interval_without_months(file: &FileMetaData) -> Option<String> {
-    let columns = file.schema_descr().columns();
-    let mut intervals = interval_leaves(file).into_iter().map(|leaf| &columns[leaf]);
-    let nested =
-        intervals.find(|column| column.path().parts().len() > 1 || column.max_rep_level() > 0)?;
-    Some(format!(
-        "its column '{}' is an INTERVAL in a list or a struct, which is not read from Parquet; write it as text",
-        nested.path().string()
-    ))
-}
-
 /// What a leaf is declared to be that its file declares to be something else, or nothing.
 #[derive(Debug, Clone, Copy)]
 enum DeclaredLeaf {
@@ -322,9 +310,6 @@ const TWELVE_BYTES: DeclaredLeaf = DeclaredLeaf::Bytes(12);
 
 /// The file's part of the footer with the table's strings declared to be strings and plain types; `None` where that is so.
 pub(crate) fn declare(file: &FileMetaData, strings: &TextColumns) -> Result<Option<FileMetaData>> {
-    if let Some(message) = interval_without_months(file) {
-        return Err(ParquetError::General(message));
-    }
     let strings = undeclared_strings(file, strings)?.into_iter();
     let strings = strings.map(|leaf| (leaf, DeclaredLeaf::Text));
     let bytes = interval_leaves(file).into_iter().chain(int96_leaves(file));

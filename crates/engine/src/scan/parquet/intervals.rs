@@ -1,39 +1,23 @@
 //! INTERVAL of Parquet: months, days and milliseconds in 12 bytes.
 //!
-//! In: files that do not say which Arrow type such a column was written from. Out: footers in which it is 12 bytes, and scans that
-//! make intervals of these.
+//! In: files that do not say which Arrow type such a column was written from. Out: which leaves are such intervals, schemas in which
+//! they have months, and intervals of their bytes.
 //! Invariant: months stay. DataFusion's reader gives days and milliseconds alone.
-//! Not here: files that keep their Arrow schema, whose intervals are of months or of days; intervals in lists and structs (footer.rs).
+//! Not here: which columns are read so (twelve_bytes.rs); files that keep their Arrow schema, and with it the units.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, LazyLock};
+use std::sync::Arc;
 
-use datafusion::arrow::array::{Array, AsArray, IntervalMonthDayNanoArray};
+use datafusion::arrow::array::{ArrayRef, FixedSizeBinaryArray, IntervalMonthDayNanoArray};
 use datafusion::arrow::datatypes::{
-    DataType, FieldRef, IntervalMonthDayNano, IntervalUnit, Schema, SchemaRef,
+    DataType, FieldRef, IntervalMonthDayNano, IntervalUnit, Schema,
 };
-use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Result, exec_err};
-use datafusion::logical_expr::{
-    ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
-    Volatility,
-};
 use datafusion::parquet::arrow::ARROW_SCHEMA_META_KEY;
 use datafusion::parquet::basic::ConvertedType;
 use datafusion::parquet::file::metadata::FileMetaData;
-use datafusion::physical_expr::expressions::Column;
-use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use datafusion::physical_expr_adapter::{
-    DefaultPhysicalExprAdapterFactory, PhysicalExprAdapter, PhysicalExprAdapterFactory,
-};
 
-use crate::functions::null_as_args;
-
-/// How an INTERVAL is stored.
-const BYTES: DataType = DataType::FixedSizeBinary(12);
-
-const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
+pub(super) const INTERVAL: DataType = DataType::Interval(IntervalUnit::MonthDayNano);
 
 const NANOS_PER_MILLISECOND: i64 = 1_000_000;
 
@@ -52,127 +36,39 @@ pub(super) fn interval_leaves(file: &FileMetaData) -> BTreeSet<usize> {
 
 /// A file's schema in which such columns are intervals with months.
 pub(super) fn with_intervals(schema: &Schema, file: &FileMetaData) -> Schema {
-    let leaves = interval_leaves(file);
-    let columns = file.schema_descr();
-    let names: Vec<&String> = leaves
-        .iter()
-        .map(|&leaf| &columns.columns()[leaf].path().parts()[0])
-        .collect();
-    let fields = schema
-        .fields()
-        .iter()
-        .map(|field| match names.contains(&field.name()) {
-            true => Arc::new(field.as_ref().clone().with_data_type(INTERVAL)),
-            false => Arc::clone(field),
-        });
+    if interval_leaves(file).is_empty() {
+        return schema.clone();
+    }
+    let fields = schema.fields().iter().map(|field| {
+        let kind = with_months(field.data_type());
+        Arc::new(field.as_ref().clone().with_data_type(kind))
+    });
     let fields: Vec<FieldRef> = fields.collect();
     Schema::new_with_metadata(fields, schema.metadata().clone())
 }
 
-/// What a scan of a table with such columns reads its files by; `None` of one without.
-pub(super) fn adapters(table: &Schema) -> Option<Arc<dyn PhysicalExprAdapterFactory>> {
-    let mut fields = table.fields().iter();
-    let has_intervals = fields.any(|field| *field.data_type() == INTERVAL);
-    has_intervals.then(|| Arc::new(IntervalAdapters) as _)
-}
-
-#[derive(Debug)]
-struct IntervalAdapters;
-
-impl PhysicalExprAdapterFactory for IntervalAdapters {
-    fn create(&self, table: SchemaRef, file: SchemaRef) -> Result<Arc<dyn PhysicalExprAdapter>> {
-        let mut intervals = BTreeSet::new();
-        let fields = table.fields().iter().map(|field| {
-            let stored = file.field_with_name(field.name()).ok();
-            let are_bytes = stored.is_some_and(|stored| *stored.data_type() == BYTES);
-            match *field.data_type() == INTERVAL && are_bytes {
-                true => {
-                    intervals.insert(field.name().clone());
-                    Arc::new(field.as_ref().clone().with_data_type(BYTES))
-                }
-                false => Arc::clone(field),
-            }
-        });
-        let fields: Vec<FieldRef> = fields.collect();
-        let metadata = table.metadata().clone();
-        let table = Arc::new(Schema::new_with_metadata(fields, metadata));
-        let datafusion = DefaultPhysicalExprAdapterFactory.create(table, Arc::clone(&file))?;
-        match intervals.is_empty() {
-            true => Ok(datafusion),
-            false => Ok(Arc::new(IntervalAdapter {
-                datafusion,
-                file,
-                intervals,
-            })),
-        }
+/// A type whose intervals have months.
+fn with_months(kind: &DataType) -> DataType {
+    let field = |field: &FieldRef| {
+        let kind = with_months(field.data_type());
+        Arc::new(field.as_ref().clone().with_data_type(kind))
+    };
+    match kind {
+        DataType::Interval(_) => INTERVAL,
+        DataType::List(item) => DataType::List(field(item)),
+        DataType::LargeList(item) => DataType::LargeList(field(item)),
+        DataType::FixedSizeList(item, size) => DataType::FixedSizeList(field(item), *size),
+        DataType::Struct(fields) => DataType::Struct(fields.iter().map(field).collect()),
+        DataType::Map(entries, is_sorted) => DataType::Map(field(entries), *is_sorted),
+        other => other.clone(),
     }
 }
 
-#[derive(Debug)]
-struct IntervalAdapter {
-    /// For the same table with bytes in the place of intervals.
-    datafusion: Arc<dyn PhysicalExprAdapter>,
-    file: SchemaRef,
-    intervals: BTreeSet<String>,
-}
-
-impl PhysicalExprAdapter for IntervalAdapter {
-    fn rewrite(&self, expr: Arc<dyn PhysicalExpr>) -> Result<Arc<dyn PhysicalExpr>> {
-        let expr = self.datafusion.rewrite(expr)?;
-        let expr = expr.transform(|part| {
-            let column = part.downcast_ref::<Column>();
-            if !column.is_some_and(|column| self.intervals.contains(column.name())) {
-                return Ok(Transformed::no(part));
-            }
-            let options = Arc::new(ConfigOptions::default());
-            let function = Arc::clone(&INTERVAL_OF_BYTES);
-            let call = ScalarFunctionExpr::try_new(function, vec![part], &self.file, options)?;
-            Ok(Transformed::yes(Arc::new(call) as _))
-        });
-        expr.data()
-    }
-}
-
-static INTERVAL_OF_BYTES: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
-    Arc::new(ScalarUDF::new_from_impl(IntervalOfBytes {
-        signature: Signature::any(1, Volatility::Immutable),
-    }))
-});
-
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct IntervalOfBytes {
-    signature: Signature,
-}
-
-impl ScalarUDFImpl for IntervalOfBytes {
-    fn name(&self) -> &str {
-        "interval of bytes"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
-
-    fn return_type(&self, _: &[DataType]) -> Result<DataType> {
-        Ok(INTERVAL)
-    }
-
-    fn return_field_from_args(&self, args: ReturnFieldArgs) -> Result<FieldRef> {
-        Ok(null_as_args(self.name(), INTERVAL, &args))
-    }
-
-    fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
-        let column = args.args[0].to_array(args.number_rows)?;
-        let Some(bytes) = column.as_fixed_size_binary_opt() else {
-            return exec_err!("an INTERVAL that is not of 12 bytes");
-        };
-        let intervals = (0..bytes.len()).map(|row| match bytes.is_valid(row) {
-            true => interval(bytes.value(row)).map(Some),
-            false => Ok(None),
-        });
-        let intervals = intervals.collect::<Result<IntervalMonthDayNanoArray>>()?;
-        Ok(ColumnarValue::Array(Arc::new(intervals)))
-    }
+/// The intervals that these bytes are.
+pub(super) fn intervals(bytes: &FixedSizeBinaryArray) -> Result<ArrayRef> {
+    let intervals = bytes.iter().map(|bytes| bytes.map(interval).transpose());
+    let intervals = intervals.collect::<Result<IntervalMonthDayNanoArray>>()?;
+    Ok(Arc::new(intervals))
 }
 
 /// Three numbers without a sign, the lowest byte of each first.
