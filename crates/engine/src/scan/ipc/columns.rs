@@ -1,8 +1,8 @@
 //! What a batch of an Arrow IPC file has for each column of its schema: rows and buffers.
 //!
 //! In: the fields of the schema, the message of a batch, the bytes of its buffers once they are decompressed. Out: whether they fit.
-//! Invariant: what fits has a node and all its buffers for every column, and a validity buffer as long as its rows. Arrow's
-//! reader panics where one is missing or too short.
+//! Invariant: what fits has a node and all its buffers for every column, validity and values as long as its rows. Arrow's
+//! reader panics where one is missing or too short, and counts rows that no column has.
 //! Not here: where buffers lie (messages.rs), types by themselves (types.rs), batches of dictionaries.
 
 use datafusion::arrow::ipc::{
@@ -33,7 +33,8 @@ pub(super) fn fits<'a>(
         version,
     };
     let mut fields = fields;
-    let are_there = fields.all(|field| parts.column(&field).is_some());
+    let rows = batch.length();
+    let are_there = fields.all(|field| parts.column(&field, Some(rows)).is_some());
     are_there && buffers == bytes.len() && parts.variadic.next().is_none()
 }
 
@@ -43,12 +44,15 @@ pub(super) fn plain_bytes(buffer: &Buffer) -> u64 {
 }
 
 impl BatchParts<'_> {
-    /// Takes what a field and those below it have.
-    fn column(&mut self, field: &Field<'_>) -> Option<()> {
+    /// Takes what a field and those below it have; a column has as many rows as its batch.
+    fn column(&mut self, field: &Field<'_>, rows: Option<i64>) -> Option<()> {
         let node = *self.nodes.next()?;
+        if rows.is_some_and(|rows| rows != node.length()) {
+            return None;
+        }
         if field.dictionary().is_some() {
             self.validity(&node)?;
-            return self.skip(1);
+            return self.values(&node);
         }
         match field.type_type() {
             Type::Null => Some(()),
@@ -72,7 +76,14 @@ impl BatchParts<'_> {
                         .checked_add(1)?,
                     _ => 1,
                 };
-                self.skip(others)?;
+                match others {
+                    0 => {}
+                    _ if is_empty(field) => self.skip(others)?,
+                    _ => {
+                        self.values(&node)?;
+                        self.skip(others - 1)?;
+                    }
+                }
                 self.children(field)
             }
         }
@@ -80,7 +91,7 @@ impl BatchParts<'_> {
 
     fn children(&mut self, field: &Field<'_>) -> Option<()> {
         let mut children = field.children().into_iter().flatten();
-        children.try_for_each(|child| self.column(&child))
+        children.try_for_each(|child| self.column(&child, None))
     }
 
     /// The validity buffer, which is asked for where there are NULLs.
@@ -90,6 +101,13 @@ impl BatchParts<'_> {
         (node.null_count() == 0 || bytes >= rows.div_ceil(8)).then_some(())
     }
 
+    /// The buffer with something for each row, of a bit at least: rows that are only counted are not read.
+    fn values(&mut self, node: &FieldNode) -> Option<()> {
+        let bytes = *self.bytes.next()?;
+        let rows = u64::try_from(node.length()).ok()?;
+        (bytes >= rows.div_ceil(8)).then_some(())
+    }
+
     /// So many buffers of any length.
     fn skip(&mut self, buffers: usize) -> Option<()> {
         match buffers {
@@ -97,6 +115,12 @@ impl BatchParts<'_> {
             _ => self.bytes.nth(buffers - 1).map(|_| ()),
         }
     }
+}
+
+/// Whether values take no bytes.
+fn is_empty(field: &Field<'_>) -> bool {
+    let bytes = field.type_as_fixed_size_binary();
+    bytes.is_some_and(|bytes| bytes.byteWidth() == 0)
 }
 
 #[cfg(test)]
@@ -176,7 +200,8 @@ mod tests {
         assert!(!fits(&bytes[..bytes.len() - 1]));
         assert!(!fits(&[bytes.as_slice(), &[8]].concat()));
         let nulls = bytes.len() - 3;
-        for at in [0, nulls] {
+        // Validity and values.
+        for at in [0, 1, nulls] {
             let mut short = bytes.clone();
             short[at] = 0;
             assert!(!fits(&short), "buffer {at}");
