@@ -6,6 +6,7 @@
 //! Not here: what a footer may claim (footer.rs), types that several files have in common (widen.rs), decoding.
 
 pub mod footer;
+mod embedded_schema;
 pub(in crate::scan) mod time_units;
 mod int96;
 mod intervals;
@@ -70,6 +71,7 @@ use crate::error::Error;
 pub(crate) use crate::runtime::accounted::Bytes;
 use crate::runtime::warnings::Warnings;
 use crate::scan::parquet::decoding::{Decoding, long_values};
+use crate::scan::parquet::embedded_schema::unknown_type;
 use crate::scan::parquet::footer::{
     TextColumns, has_bounds, has_unsound_bounds, is_string, misplaced, sound, strings_of,
     without_page_indexes,
@@ -206,9 +208,11 @@ async fn without_its_pages(store: &Pinned, object: &ObjectMeta) -> Option<Parque
         .flatten()
 }
 
-/// An error if the file is not where its footer says.
+/// An error if the file is not where its footer says, or its schema has types that there are not.
 fn check_places(footer: &ParquetMetaData, object: &ObjectMeta) -> Result<()> {
-    let wrong = misplaced(footer, object.size).map(|message| Error::Format {
+    let wrong = misplaced(footer, object.size);
+    let wrong = wrong.or_else(|| unknown_type(footer.file_metadata()));
+    let wrong = wrong.map(|message| Error::Format {
         path: format!("/{}", object.location),
         line: None,
         message,

@@ -16,3 +16,4 @@ mod messages;
 
 pub(crate) use format::CheckedArrow;
 pub(crate) use schema::ipc_schema;
+pub(crate) use types::check_schema;

@@ -15,7 +15,7 @@ use super::messages::bad;
 const DIGITS_MAX: i32 = 76;
 
 /// An error unless every column has a type that Arrow has.
-pub(super) fn check_schema(schema: Schema<'_>) -> Result<()> {
+pub(crate) fn check_schema(schema: Schema<'_>) -> Result<()> {
     let fields = schema.fields();
     let fields = fields.ok_or_else(|| bad("the schema is damaged: it has no list of columns"))?;
     if schema.endianness() != Endianness::Little {
