@@ -33,6 +33,7 @@ use crate::error::Error;
 use crate::scan::constraints::{Constraints, KeyKind, UniqueKey};
 use crate::scan::error_location::locate_error;
 use crate::scan::schema::replacing_now;
+use crate::scan::wrapped::as_wrapped;
 
 /// Constraints of a table with known columns.
 #[derive(Debug)]
@@ -363,9 +364,7 @@ impl CheckedTable {
 
 #[async_trait]
 impl TableProvider for CheckedTable {
-    fn schema(&self) -> SchemaRef {
-        self.rows.schema()
-    }
+    as_wrapped!(rows: schema, get_column_default);
 
     fn constraints(&self) -> Option<&KnownKeys> {
         Some(&self.known)
@@ -373,10 +372,6 @@ impl TableProvider for CheckedTable {
 
     fn table_type(&self) -> TableType {
         TableType::Base
-    }
-
-    fn get_column_default(&self, column: &str) -> Option<&Expr> {
-        self.rows.get_column_default(column)
     }
 
     async fn scan(

@@ -12,12 +12,12 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema, SchemaRef};
 use datafusion::catalog::{Session, TableProvider, TableProviderFactory};
-use datafusion::common::{Constraints, DFSchema, DataFusionError, Result, ScalarValue};
+use datafusion::common::{DFSchema, DataFusionError, Result, ScalarValue};
 use datafusion::datasource::listing::{ListingTable, ListingTableUrl, PartitionedFile};
 use datafusion::datasource::provider::DefaultTableFactory;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::logical_expr::dml::InsertOp;
-use datafusion::logical_expr::{CreateExternalTable, Expr, TableProviderFilterPushDown, TableType};
+use datafusion::logical_expr::{CreateExternalTable, Expr, TableProviderFilterPushDown};
 use datafusion::physical_plan::ExecutionPlan;
 use futures::TryStreamExt;
 use object_store::ObjectMeta;
@@ -29,6 +29,7 @@ use super::parquet::Parquet;
 use super::steady_format::Steady;
 use super::table::{FilesTable, decided};
 use super::unbounded::UnboundedTable;
+use super::wrapped::as_wrapped;
 use crate::error::Error;
 use crate::error::from_datafusion::PATH_UNKNOWN;
 
@@ -249,21 +250,7 @@ impl TableProvider for ExternalTable {
         Arc::clone(&self.schema)
     }
 
-    fn constraints(&self) -> Option<&Constraints> {
-        self.table.constraints()
-    }
-
-    fn table_type(&self) -> TableType {
-        self.table.table_type()
-    }
-
-    fn get_table_definition(&self) -> Option<&str> {
-        self.table.get_table_definition()
-    }
-
-    fn get_column_default(&self, column: &str) -> Option<&Expr> {
-        self.table.get_column_default(column)
-    }
+    as_wrapped!(table: constraints, table_type, get_table_definition, get_column_default);
 
     fn supports_filters_pushdown(
         &self,

@@ -25,7 +25,7 @@ use datafusion::datasource::file_format::file_compression_type::FileCompressionT
 use datafusion::execution::context::SessionConfig;
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
+use datafusion::logical_expr::Expr;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::streaming::PartitionStream;
@@ -46,6 +46,7 @@ use super::csv::table::csv_table_in;
 use super::format::{FileKind, common_reading};
 use super::parquet::Bytes;
 use super::text::{Extent, SAMPLE_ROWS};
+use super::wrapped::as_wrapped;
 use crate::error::{Error, Result};
 use crate::runtime::options::SessionOptions;
 
@@ -391,13 +392,7 @@ pub(crate) struct SpooledTable {
 
 #[async_trait]
 impl TableProvider for SpooledTable {
-    fn schema(&self) -> SchemaRef {
-        self.table.schema()
-    }
-
-    fn table_type(&self) -> TableType {
-        self.table.table_type()
-    }
+    as_wrapped!(table: schema, table_type, supports_filters_pushdown);
 
     async fn scan(
         &self,
@@ -408,12 +403,5 @@ impl TableProvider for SpooledTable {
     ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
         *self.spooled.is_read.lock() = true;
         self.table.scan(state, projection, filters, limit).await
-    }
-
-    fn supports_filters_pushdown(
-        &self,
-        filters: &[&Expr],
-    ) -> DataFusionResult<Vec<TableProviderFilterPushDown>> {
-        self.table.supports_filters_pushdown(filters)
     }
 }

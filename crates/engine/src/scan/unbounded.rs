@@ -8,14 +8,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::{Session, TableProvider};
-use datafusion::common::{Constraints, Result};
+use datafusion::common::Result;
+use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::dml::InsertOp;
-use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableType};
 use datafusion::physical_plan::ExecutionPlan;
 
 use super::access::Access;
+use super::wrapped::as_wrapped;
 
 /// The table, and the paths that it opens.
 #[derive(Debug)]
@@ -47,32 +47,10 @@ impl UnboundedTable {
 
 #[async_trait]
 impl TableProvider for UnboundedTable {
-    fn schema(&self) -> SchemaRef {
-        self.table.schema()
-    }
-
-    fn constraints(&self) -> Option<&Constraints> {
-        self.table.constraints()
-    }
-
-    fn table_type(&self) -> TableType {
-        self.table.table_type()
-    }
-
-    fn get_table_definition(&self) -> Option<&str> {
-        self.table.get_table_definition()
-    }
-
-    fn get_column_default(&self, column: &str) -> Option<&Expr> {
-        self.table.get_column_default(column)
-    }
-
-    fn supports_filters_pushdown(
-        &self,
-        filters: &[&Expr],
-    ) -> Result<Vec<TableProviderFilterPushDown>> {
-        self.table.supports_filters_pushdown(filters)
-    }
+    as_wrapped!(
+        table: schema, constraints, table_type, get_table_definition, get_column_default,
+        supports_filters_pushdown
+    );
 
     async fn scan(
         &self,

@@ -1,6 +1,7 @@
-//! Formats and sources of files that wrap one of DataFusion's: the methods in which they are that one.
+//! Tables, formats and sources of files that wrap another one: the methods in which they are that one.
 //!
-//! In: the field that holds it, names of methods. Out: these methods of `FileFormat` or `FileSource`, but for asynchronous ones.
+//! In: the field that holds it, names of methods. Out: these methods of `TableProvider`, `FileFormat` or `FileSource`, but for
+//! asynchronous ones.
 //! Invariant: a method that is not named is the trait's own or the wrapper's.
 //! Not here: functions (functions/wrapped.rs).
 
@@ -12,6 +13,39 @@ macro_rules! as_wrapped {
 }
 
 macro_rules! wrapped_method {
+    ($inner:tt schema) => {
+        fn schema(&self) -> ::datafusion::arrow::datatypes::SchemaRef {
+            self.$inner.schema()
+        }
+    };
+    ($inner:tt constraints) => {
+        fn constraints(&self) -> Option<&::datafusion::common::Constraints> {
+            self.$inner.constraints()
+        }
+    };
+    ($inner:tt table_type) => {
+        fn table_type(&self) -> ::datafusion::logical_expr::TableType {
+            self.$inner.table_type()
+        }
+    };
+    ($inner:tt get_table_definition) => {
+        fn get_table_definition(&self) -> Option<&str> {
+            self.$inner.get_table_definition()
+        }
+    };
+    ($inner:tt get_column_default) => {
+        fn get_column_default(&self, column: &str) -> Option<&::datafusion::logical_expr::Expr> {
+            self.$inner.get_column_default(column)
+        }
+    };
+    ($inner:tt supports_filters_pushdown) => {
+        fn supports_filters_pushdown(
+            &self,
+            filters: &[&::datafusion::logical_expr::Expr],
+        ) -> ::datafusion::common::Result<Vec<::datafusion::logical_expr::TableProviderFilterPushDown>> {
+            self.$inner.supports_filters_pushdown(filters)
+        }
+    };
     ($inner:tt table_schema) => {
         fn table_schema(&self) -> &::datafusion::datasource::table_schema::TableSchema {
             self.$inner.table_schema()
