@@ -1,11 +1,26 @@
-//! Text files: what is said of the beginnings from which their columns are found, and how much is read at once.
+//! Text files: what is said of the beginnings from which their columns are found, how much is read at once, what a query wants.
 //!
-//! In: the number of columns. Out: how much of a file is at hand, how many rows are looked at, how many rows a batch has, how
-//! long a record may be.
-//! Invariant: none.
-//! Not here: CSV (csv/), JSON (json.rs).
+//! In: the number of columns; DataFusion's projections.
+//! Out: how much of a file is looked at, how many rows a batch has, how long a record may be, which columns are read.
+//! Invariant: columns that nobody wants are not decoded.
+//! Not here: CSV (csv/), JSON (json/).
+
+use std::sync::Arc;
+
+use datafusion::arrow::datatypes::SchemaRef;
+use datafusion::common::Result;
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
+use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileScanConfigBuilder};
+use datafusion::datasource::projection::{ProjectionOpener, SplitProjection};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::table_schema::TableSchema;
+use datafusion::physical_expr::projection::ProjectionExprs;
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr, apply_expression_roots};
 
 pub(crate) use crate::error::from_datafusion::SAMPLE_ROWS;
+use crate::runtime::options::BATCH_SIZE_DEFAULT_ROWS;
 
 /// Whether the bytes at hand are all of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,9 +42,97 @@ const BATCH_VALUES_MAX: usize = 2 << 20;
 const BATCH_ROWS_MIN: usize = 64;
 
 /// Rows of a batch that is to have `rows` of them; fewer if it is wide.
-pub(crate) fn rows_of_batch(rows: usize, columns: usize) -> usize {
+fn rows_of_batch(rows: usize, columns: usize) -> usize {
     let most = BATCH_VALUES_MAX / columns.max(1);
     rows.min(most.max(BATCH_ROWS_MIN))
+}
+
+/// The scan of files that are compressed so.
+pub(crate) fn scan_of(
+    files: FileScanConfig,
+    compression: FileCompressionType,
+) -> Arc<dyn ExecutionPlan> {
+    let files = FileScanConfigBuilder::from(files).with_file_compression_type(compression);
+    DataSourceExec::from_data_source(files.build())
+}
+
+/// What a query wants of text files.
+#[derive(Clone)]
+pub(crate) struct TextScan {
+    schema: TableSchema,
+    projection: SplitProjection,
+    batch_rows: usize,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+impl TextScan {
+    /// All columns.
+    pub(crate) fn new(schema: TableSchema) -> TextScan {
+        TextScan {
+            projection: SplitProjection::unprojected(&schema),
+            schema,
+            batch_rows: BATCH_SIZE_DEFAULT_ROWS,
+            metrics: ExecutionPlanMetricsSet::new(),
+        }
+    }
+
+    /// The same in batches of so many rows.
+    pub(crate) fn with_batch_size(&self, rows: usize) -> TextScan {
+        TextScan {
+            batch_rows: rows,
+            ..self.clone()
+        }
+    }
+
+    /// What `projection` makes of it.
+    pub(crate) fn projected(&self, projection: &ProjectionExprs) -> Result<TextScan> {
+        let merged = self.projection.source.try_merge(projection)?;
+        Ok(TextScan {
+            projection: SplitProjection::new(self.schema.file_schema(), &merged),
+            ..self.clone()
+        })
+    }
+
+    /// The places of the columns that are read.
+    pub(crate) fn columns(&self) -> &[usize] {
+        &self.projection.file_indices
+    }
+
+    /// These columns.
+    pub(crate) fn read_schema(&self) -> Result<SchemaRef> {
+        let schema = self.schema.file_schema().project(self.columns())?;
+        Ok(Arc::new(schema))
+    }
+
+    /// Rows of a batch of them.
+    pub(crate) fn batch_rows(&self) -> usize {
+        rows_of_batch(self.batch_rows, self.columns().len())
+    }
+
+    /// `opener`, which gives these columns, with what the projection computes of them.
+    pub(crate) fn computing(&self, opener: Arc<dyn FileOpener>) -> Result<Arc<dyn FileOpener>> {
+        let schema = self.schema.file_schema();
+        ProjectionOpener::try_new(self.projection.clone(), opener, schema)
+    }
+
+    pub(crate) fn table_schema(&self) -> &TableSchema {
+        &self.schema
+    }
+
+    pub(crate) fn projection(&self) -> Option<&ProjectionExprs> {
+        Some(&self.projection.source)
+    }
+
+    pub(crate) fn metrics(&self) -> &ExecutionPlanMetricsSet {
+        &self.metrics
+    }
+
+    pub(crate) fn apply_expressions(
+        &self,
+        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
+    ) -> Result<TreeNodeRecursion> {
+        apply_expression_roots(self.projection.source.iter(), f)
+    }
 }
 
 #[cfg(test)]

@@ -14,7 +14,6 @@ use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::catalog::Session;
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Statistics};
 use datafusion::datasource::file_format::FileFormat;
 use datafusion::datasource::file_format::csv::CsvFormat;
@@ -23,15 +22,10 @@ use datafusion::datasource::listing::{FileRange, PartitionedFile};
 use datafusion::datasource::physical_plan::{
     FileGroup, FileOpenFuture, FileOpener, FileScanConfig, FileScanConfigBuilder, FileSource,
 };
-use datafusion::datasource::projection::{ProjectionOpener, SplitProjection};
-use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::physical_expr::LexOrdering;
 use datafusion::physical_expr::projection::ProjectionExprs;
-use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use datafusion::physical_plan::{
-    DisplayFormatType, ExecutionPlan, PhysicalExpr, apply_expression_roots,
-};
+use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan};
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use object_store::path::Path;
@@ -44,7 +38,8 @@ use super::dialect::Header;
 use super::input::{Input, LocalFile};
 use super::rejects::FileRejects;
 use crate::scan::steady::Pinned;
-use crate::scan::text::rows_of_batch;
+use crate::scan::text::{TextScan, scan_of};
+use crate::scan::wrapped::as_wrapped;
 use grouse_text::csv::records::Table;
 
 /// Pieces of a file have so many bytes: opening one costs as much as reading 16 KiB.
@@ -103,18 +98,14 @@ impl FileFormat for CsvText {
         _state: &dyn Session,
         conf: FileScanConfig,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let conf = FileScanConfigBuilder::from(conf).with_file_compression_type(self.compression);
-        Ok(DataSourceExec::from_data_source(conf.build()))
+        Ok(scan_of(conf, self.compression))
     }
 
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
         Arc::new(CsvSource {
             rules: Arc::clone(&self.rules),
-            projection: SplitProjection::unprojected(&schema),
-            schema,
-            batch_rows: crate::runtime::options::BATCH_SIZE_DEFAULT_ROWS,
+            scan: TextScan::new(schema),
             cuts: Arc::default(),
-            metrics: ExecutionPlanMetricsSet::new(),
         })
     }
 }
@@ -122,43 +113,35 @@ impl FileFormat for CsvText {
 #[derive(Clone)]
 struct CsvSource {
     rules: Arc<ReadingRules>,
-    schema: TableSchema,
-    projection: SplitProjection,
-    batch_rows: usize,
+    scan: TextScan,
     /// Of files that are read in pieces.
     cuts: Arc<HashMap<Path, Arc<Cuts>>>,
-    metrics: ExecutionPlanMetricsSet,
 }
 
 impl FileSource for CsvSource {
+    as_wrapped!(scan: table_schema, projection, metrics, apply_expressions);
+
     fn create_file_opener(
         &self,
         store: Arc<dyn ObjectStore>,
         config: &FileScanConfig,
         _partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
-        let schema = self.schema.file_schema();
-        let columns = self.projection.file_indices.clone();
-        let opener = CsvOpener {
+        self.scan.computing(Arc::new(CsvOpener {
             rules: Arc::clone(&self.rules),
-            schema: Arc::new(schema.project(&columns)?),
-            batch_rows: rows_of_batch(self.batch_rows, columns.len()),
-            columns,
+            schema: self.scan.read_schema()?,
+            batch_rows: self.scan.batch_rows(),
+            columns: self.scan.columns().to_vec(),
             compression: config.file_compression_type,
             cuts: Arc::clone(&self.cuts),
             place: config.object_store_url.as_str().to_string(),
             store,
-        };
-        ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), schema)
-    }
-
-    fn table_schema(&self) -> &TableSchema {
-        &self.schema
+        }))
     }
 
     fn with_batch_size(&self, rows: usize) -> Arc<dyn FileSource> {
         Arc::new(CsvSource {
-            batch_rows: rows,
+            scan: self.scan.with_batch_size(rows),
             ..self.clone()
         })
     }
@@ -167,19 +150,10 @@ impl FileSource for CsvSource {
         &self,
         projection: &ProjectionExprs,
     ) -> Result<Option<Arc<dyn FileSource>>> {
-        let merged = self.projection.source.try_merge(projection)?;
         Ok(Some(Arc::new(CsvSource {
-            projection: SplitProjection::new(self.schema.file_schema(), &merged),
+            scan: self.scan.projected(projection)?,
             ..self.clone()
         })))
-    }
-
-    fn projection(&self) -> Option<&ProjectionExprs> {
-        Some(&self.projection.source)
-    }
-
-    fn metrics(&self) -> &ExecutionPlanMetricsSet {
-        &self.metrics
     }
 
     fn file_type(&self) -> &str {
@@ -205,13 +179,6 @@ impl FileSource for CsvSource {
     fn fmt_extra(&self, _format: DisplayFormatType, f: &mut fmt::Formatter) -> fmt::Result {
         let has_header = self.rules.dialect.header == Header::Names;
         write!(f, ", has_header={has_header}")
-    }
-
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        apply_expression_roots(self.projection.source.iter(), f)
     }
 }
 

@@ -16,10 +16,7 @@ use datafusion::common::{DataFusionError, GetExt, Result, Statistics};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::file_format::json::{JsonFormat, JsonFormatFactory};
 use datafusion::datasource::file_format::{FileFormat, FileFormatFactory};
-use datafusion::datasource::physical_plan::{
-    FileScanConfig, FileScanConfigBuilder, FileSinkConfig, FileSource,
-};
-use datafusion::datasource::source::DataSourceExec;
+use datafusion::datasource::physical_plan::{FileScanConfig, FileSinkConfig, FileSource};
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::physical_expr::LexRequirement;
 use datafusion::physical_plan::ExecutionPlan;
@@ -35,7 +32,7 @@ use crate::error::Error;
 use crate::error::types::type_name;
 use crate::scan::location::named;
 use crate::scan::steady_format::Steady;
-use crate::scan::text::SAMPLE_ROWS;
+use crate::scan::text::{SAMPLE_ROWS, scan_of};
 use crate::scan::wrapped::as_wrapped;
 use grouse_text::json::columns::Strictness;
 use grouse_text::json::shape::{DEPTH_MAX, Shape};
@@ -241,8 +238,7 @@ impl FileFormat for Json {
         _state: &dyn Session,
         conf: FileScanConfig,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let conf = FileScanConfigBuilder::from(conf).with_file_compression_type(self.compression);
-        Ok(DataSourceExec::from_data_source(conf.build()))
+        Ok(scan_of(conf, self.compression))
     }
 
     async fn create_writer_physical_plan(

@@ -9,24 +9,21 @@ use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::common::Result;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::{
     FileOpenFuture, FileOpener, FileScanConfig, FileSource,
 };
-use datafusion::datasource::projection::{ProjectionOpener, SplitProjection};
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::physical_expr::projection::ProjectionExprs;
-use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
-use datafusion::physical_plan::{PhysicalExpr, apply_expression_roots};
 use futures::StreamExt;
 use futures::stream::BoxStream;
 use object_store::ObjectStore;
 
 use super::chunks::chunks;
 use super::records::{FilePart, Records, RecordsText, Root, first_byte};
-use crate::scan::text::rows_of_batch;
+use crate::scan::text::TextScan;
+use crate::scan::wrapped::as_wrapped;
 use grouse_text::json::columns::{Object, Strictness};
 use grouse_text::json::splitter::Layout;
 use grouse_text::json::types::JsonType;
@@ -45,46 +42,32 @@ pub(super) struct JsonReading {
 #[derive(Clone)]
 pub(super) struct JsonSource {
     pub(super) reading: JsonReading,
-    schema: TableSchema,
-    projection: SplitProjection,
-    batch_rows: usize,
-    metrics: ExecutionPlanMetricsSet,
+    scan: TextScan,
 }
 
 impl JsonSource {
     pub(super) fn new(reading: JsonReading, schema: TableSchema) -> JsonSource {
-        JsonSource {
-            reading,
-            projection: SplitProjection::unprojected(&schema),
-            schema,
-            batch_rows: crate::runtime::options::BATCH_SIZE_DEFAULT_ROWS,
-            metrics: ExecutionPlanMetricsSet::new(),
-        }
+        let scan = TextScan::new(schema);
+        JsonSource { reading, scan }
     }
 }
 
 impl FileSource for JsonSource {
+    as_wrapped!(scan: table_schema, projection, metrics, apply_expressions);
+
     fn create_file_opener(
         &self,
         store: Arc<dyn ObjectStore>,
         _config: &FileScanConfig,
         _partition: usize,
     ) -> Result<Arc<dyn FileOpener>> {
-        let opener = JsonOpener {
-            source: self.clone(),
-            store,
-        };
-        let schema = self.schema.file_schema();
-        ProjectionOpener::try_new(self.projection.clone(), Arc::new(opener), schema)
-    }
-
-    fn table_schema(&self) -> &TableSchema {
-        &self.schema
+        let source = self.clone();
+        self.scan.computing(Arc::new(JsonOpener { source, store }))
     }
 
     fn with_batch_size(&self, rows: usize) -> Arc<dyn FileSource> {
         Arc::new(JsonSource {
-            batch_rows: rows,
+            scan: self.scan.with_batch_size(rows),
             ..self.clone()
         })
     }
@@ -93,19 +76,10 @@ impl FileSource for JsonSource {
         &self,
         projection: &ProjectionExprs,
     ) -> Result<Option<Arc<dyn FileSource>>> {
-        let merged = self.projection.source.try_merge(projection)?;
         Ok(Some(Arc::new(JsonSource {
-            projection: SplitProjection::new(self.schema.file_schema(), &merged),
+            scan: self.scan.projected(projection)?,
             ..self.clone()
         })))
-    }
-
-    fn projection(&self) -> Option<&ProjectionExprs> {
-        Some(&self.projection.source)
-    }
-
-    fn metrics(&self) -> &ExecutionPlanMetricsSet {
-        &self.metrics
     }
 
     fn file_type(&self) -> &str {
@@ -114,13 +88,6 @@ impl FileSource for JsonSource {
 
     fn supports_repartitioning(&self) -> bool {
         self.reading.layout == Layout::Lines && !self.reading.compression.is_compressed()
-    }
-
-    fn apply_expressions(
-        &self,
-        f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        apply_expression_roots(self.projection.source.iter(), f)
     }
 }
 
@@ -158,16 +125,15 @@ impl FileOpener for JsonOpener {
             } = source.reading;
             let meta = &file.object_meta;
             let bytes = chunks(&store, meta, first_byte(part), compression).await?;
-            let wanted = &source.projection.file_indices;
-            let columns = Object::new(&fields, wanted, strictness);
+            let columns = Object::new(&fields, source.scan.columns(), strictness);
             let mut records = Records::new(
                 RecordsText::new(bytes, layout, part, record_bytes_max),
                 columns,
                 root,
                 strictness,
             );
-            records.batch_rows = rows_of_batch(source.batch_rows, wanted.len());
-            records.schema = Arc::new(source.schema.file_schema().project(wanted)?);
+            records.batch_rows = source.scan.batch_rows();
+            records.schema = source.scan.read_schema()?;
             Ok(batches(records))
         }))
     }
