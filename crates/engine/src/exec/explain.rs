@@ -19,104 +19,71 @@ pub(crate) fn group_by(
     format: DisplayFormatType,
     f: &mut fmt::Formatter<'_>,
 ) -> fmt::Result {
+    let entries = entries(node).into_iter();
     match format {
-        DisplayFormatType::Default | DisplayFormatType::Verbose => line(node, f),
-        DisplayFormatType::TreeRender => tree(node, f),
+        DisplayFormatType::Default | DisplayFormatType::Verbose => {
+            let entries = entries.map(|(key, value)| match value {
+                ExplainValue::List(names) => format!("{key}=[{}]", names.join(", ")),
+                ExplainValue::One(text) => format!("{key}={text}"),
+            });
+            write!(f, "{NAME}: {}", entries.collect::<Vec<_>>().join(", "))
+        }
+        DisplayFormatType::TreeRender => {
+            for (key, value) in entries {
+                match value {
+                    ExplainValue::List(names) if names.is_empty() => {}
+                    ExplainValue::List(names) => writeln!(f, "{key}={}", names.join(", "))?,
+                    ExplainValue::One(text) => writeln!(f, "{key}={text}")?,
+                }
+            }
+            Ok(())
+        }
     }
 }
 
-fn line(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    write!(f, "{NAME}: ")?;
-    if let Some(stage) = node.stage() {
-        write!(f, "stage={stage}, ")?;
-    }
-    write!(f, "keys=[{}]", keys(node.group_by()).join(", "))?;
-    write!(f, ", aggregates=[{}]", aggregates(node).join(", "))?;
-    if let Some(columns) = node.projection() {
-        write!(f, ", projection=[{}]", columns.join(", "))?;
-    }
-    if let Some(conditions) = conditions(node) {
-        write!(f, ", having=[{conditions}]")?;
-    }
-    if let Some(limit) = node.limit() {
-        write!(f, ", limit={limit}")?;
-    }
-    write!(f, ", workers={}, table={}", node.workers(), node.table())?;
-    if let Some(bits) = node.key_bits() {
-        write!(f, ", key_bits={bits}")?;
-    }
-    let codes = node.codes();
-    if !codes.is_empty() {
-        write!(f, ", codes=[{}]", codes.join(", "))?;
-    }
-    let decimal64 = node.decimal64();
-    if !decimal64.is_empty() {
-        write!(f, ", decimal64=[{}]", decimal64.join(", "))?;
-    }
-    let distinct_groupings = distinct_groupings(node);
-    if !distinct_groupings.is_empty() {
-        write!(
-            f,
-            ", distinct_groupings=[{}]",
-            distinct_groupings.join(", ")
-        )?;
-    }
-    if node.has_base_grouping() {
-        write!(f, ", base_grouping=true")?;
-    }
-    let adapted = adapted(node);
-    if !adapted.is_empty() {
-        write!(f, ", datafusion_states=[{}]", adapted.join(", "))?;
-    }
-    Ok(())
+/// The value of a key.
+enum ExplainValue {
+    /// Names; in brackets where all keys stand in one line.
+    List(Vec<String>),
+    One(String),
 }
 
-fn tree(node: &GroupByExec, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    if let Some(stage) = node.stage() {
-        writeln!(f, "stage={stage}")?;
-    }
-    let keys = keys(node.group_by());
-    if !keys.is_empty() {
-        writeln!(f, "keys={}", keys.join(", "))?;
-    }
-    let aggregates = aggregates(node);
-    if !aggregates.is_empty() {
-        writeln!(f, "aggregates={}", aggregates.join(", "))?;
-    }
-    if let Some(columns) = node.projection() {
-        writeln!(f, "projection={}", columns.join(", "))?;
-    }
-    if let Some(conditions) = conditions(node) {
-        writeln!(f, "having={conditions}")?;
-    }
-    if let Some(limit) = node.limit() {
-        writeln!(f, "limit={limit}")?;
-    }
-    writeln!(f, "workers={}", node.workers())?;
-    writeln!(f, "table={}", node.table())?;
-    if let Some(bits) = node.key_bits() {
-        writeln!(f, "key_bits={bits}")?;
-    }
-    let codes = node.codes();
-    if !codes.is_empty() {
-        writeln!(f, "codes={}", codes.join(", "))?;
-    }
-    let decimal64 = node.decimal64();
-    if !decimal64.is_empty() {
-        writeln!(f, "decimal64={}", decimal64.join(", "))?;
-    }
-    let distinct_groupings = distinct_groupings(node);
-    if !distinct_groupings.is_empty() {
-        writeln!(f, "distinct_groupings={}", distinct_groupings.join(", "))?;
-    }
-    if node.has_base_grouping() {
-        writeln!(f, "base_grouping=true")?;
-    }
-    let adapted = adapted(node);
-    if !adapted.is_empty() {
-        writeln!(f, "datafusion_states={}", adapted.join(", "))?;
-    }
-    Ok(())
+/// The keys of EXPLAIN with their values, in order.
+fn entries(node: &GroupByExec) -> Vec<(&'static str, ExplainValue)> {
+    let one = |text: Option<String>| text.map(ExplainValue::One);
+    let list = |names: Vec<String>| (!names.is_empty()).then_some(ExplainValue::List(names));
+    let owned =
+        |names: Vec<&str>| -> Vec<String> { names.into_iter().map(str::to_string).collect() };
+    let entries = [
+        ("stage", one(node.stage().map(str::to_string))),
+        ("keys", Some(ExplainValue::List(keys(node.group_by())))),
+        ("aggregates", Some(ExplainValue::List(aggregates(node)))),
+        (
+            "projection",
+            node.projection()
+                .map(|names| ExplainValue::List(owned(names))),
+        ),
+        ("having", list(conditions(node))),
+        ("limit", one(node.limit().map(|limit| limit.to_string()))),
+        ("workers", one(Some(node.workers().to_string()))),
+        ("table", one(Some(node.table().to_string()))),
+        (
+            "key_bits",
+            one(node.key_bits().map(|bits| bits.to_string())),
+        ),
+        ("codes", list(node.codes())),
+        ("decimal64", list(node.decimal64())),
+        ("distinct_groupings", list(owned(distinct_groupings(node)))),
+        (
+            "base_grouping",
+            one(node.has_base_grouping().then(|| true.to_string())),
+        ),
+        ("datafusion_states", list(owned(adapted(node)))),
+    ];
+    let shown = entries.into_iter();
+    shown
+        .filter_map(|(key, value)| Some((key, value?)))
+        .collect()
 }
 
 /// The keys, or the grouping sets in brackets.
@@ -156,13 +123,9 @@ fn aggregates(node: &GroupByExec) -> Vec<String> {
 }
 
 /// What has to hold of the groups that leave, before their keys are decoded.
-fn conditions(node: &GroupByExec) -> Option<String> {
-    let conditions = node
-        .conditions()
-        .iter()
-        .map(|condition| condition.to_string());
-    let conditions: Vec<_> = conditions.collect();
-    (!conditions.is_empty()).then(|| conditions.join(", "))
+fn conditions(node: &GroupByExec) -> Vec<String> {
+    let conditions = node.conditions().iter();
+    conditions.map(|condition| condition.to_string()).collect()
 }
 
 /// The DISTINCT aggregates whose arguments are grouped with the keys.
