@@ -61,6 +61,7 @@ use super::worker::SharedByWorkers;
 use crate::aggregate::native::{adds_up, hands_out, is_count, is_extreme};
 use crate::exec::explain;
 use crate::expr::plan_expressions::{Exchange, in_aggregate};
+use crate::expr::plan_nodes::node_methods;
 use crate::runtime::faults::Faults;
 use crate::runtime::options::SessionOptions;
 use crate::runtime::trace::Trace;
@@ -543,6 +544,8 @@ impl DisplayAs for GroupByExec {
 }
 
 impl ExecutionPlan for GroupByExec {
+    node_methods!(with_new_children);
+
     fn name(&self) -> &str {
         NAME
     }
@@ -639,16 +642,6 @@ impl ExecutionPlan for GroupByExec {
             metrics: ExecutionPlanMetricsSet::new(),
             generations: Mutex::new(Vec::new()),
         }))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(
-            children,
-            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
-        )
     }
 
     fn execute(

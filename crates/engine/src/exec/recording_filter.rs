@@ -17,14 +17,13 @@ use datafusion::common::{Result, ScalarValue, Statistics, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::ColumnarValue;
 use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::execution_plan::{
-    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
-};
+use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
 use datafusion::physical_plan::metrics::MetricsSet;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 
+use crate::expr::plan_nodes::node_methods;
 use crate::scan::parquet::recording::ScanRecording;
 
 /// A predicate whose answers are recorded.
@@ -147,6 +146,8 @@ impl DisplayAs for RecordingFilterExec {
 }
 
 impl ExecutionPlan for RecordingFilterExec {
+    node_methods!(with_new_children);
+
     fn name(&self) -> &'static str {
         "FilterExec"
     }
@@ -180,16 +181,6 @@ impl ExecutionPlan for RecordingFilterExec {
             Some(filter) => Ok(Arc::new(RecordingFilterExec::new(filter, &self.recording)?)),
             None => internal_err!("DataFusion's filter became another node"),
         }
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(
-            children,
-            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
-        )
     }
 
     fn cardinality_effect(&self) -> CardinalityEffect {

@@ -25,9 +25,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::{HigherOrderFunctionExpr, PhysicalExpr, ScalarFunctionExpr};
 use datafusion::physical_expr_common::physical_expr::is_volatile;
 use datafusion::physical_plan::coalesce::LimitedBatchCoalescer;
-use datafusion::physical_plan::execution_plan::{
-    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
-};
+use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, RatioMetrics,
@@ -40,6 +38,7 @@ use futures::stream::{Stream, StreamExt};
 use super::recording_filter::RecordedPredicate;
 use crate::expr::columns::without_nulls;
 use crate::expr::distinct_values::{is_coded, is_once_per_value};
+use crate::expr::plan_nodes::node_methods;
 use crate::scan::parquet::recording::ScanRecording;
 
 /// A batch of which less than one in so many rows is left is copied: what is evaluated of the others would be in vain.
@@ -258,6 +257,8 @@ impl DisplayAs for SelectingFilterExec {
 }
 
 impl ExecutionPlan for SelectingFilterExec {
+    node_methods!(with_new_children);
+
     fn name(&self) -> &'static str {
         "SelectingFilterExec"
     }
@@ -301,16 +302,6 @@ impl ExecutionPlan for SelectingFilterExec {
             Some(selecting) => Ok(Arc::new(selecting)),
             None => internal_err!("DataFusion's filter became another node"),
         }
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.replace_children(
-            children,
-            ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute),
-        )
     }
 
     fn cardinality_effect(&self) -> CardinalityEffect {

@@ -11,16 +11,14 @@ use std::fmt::{Formatter, Result as FmtResult};
 use std::sync::Arc;
 
 use datafusion::common::config::ConfigOptions;
-use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::Aggregate;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateOutputMode};
-use datafusion::physical_plan::execution_plan::{
-    CardinalityEffect, ChildrenPropertiesMode, ReplaceChildrenOptions,
-};
+use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter_pushdown::{
     ChildPushdownResult, FilterDescription, FilterPushdownPhase, FilterPushdownPropagation,
 };
@@ -29,6 +27,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties,
 };
 
+use crate::expr::plan_nodes::node_methods;
 use crate::optimizer::fixes::joins::outer_constants::without_constants;
 
 /// The rule, which runs before DataFusion's that drops sort keys.
@@ -124,6 +123,8 @@ impl DisplayAs for ForgetEquivalencesExec {
 }
 
 impl ExecutionPlan for ForgetEquivalencesExec {
+    node_methods!(with_new_children, no_expressions);
+
     fn name(&self) -> &str {
         "ForgetEquivalencesExec"
     }
@@ -144,13 +145,6 @@ impl ExecutionPlan for ForgetEquivalencesExec {
         vec![false]
     }
 
-    fn apply_expressions(
-        &self,
-        _: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
     fn replace_children(
         self: Arc<Self>,
         mut children: Vec<Arc<dyn ExecutionPlan>>,
@@ -160,14 +154,6 @@ impl ExecutionPlan for ForgetEquivalencesExec {
             (Some(input), true) => Ok(Arc::new(Self::new(input, self.forgotten))),
             _ => internal_err!("{} has one input", self.name()),
         }
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let recompute = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, recompute)
     }
 
     fn execute(

@@ -8,14 +8,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{Result, internal_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_expr::EquivalenceProperties;
-use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_plan::execution_plan::{
-    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions, execute_stream,
+    Boundedness, EmissionType, ReplaceChildrenOptions, execute_stream,
 };
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -23,6 +21,8 @@ use datafusion::physical_plan::{
 };
 use futures::{StreamExt, TryStreamExt};
 use tokio::sync::OnceCell;
+
+use crate::expr::plan_nodes::node_methods;
 
 /// Rows in memory, once they are read.
 #[derive(Debug, Default)]
@@ -82,6 +82,8 @@ impl DisplayAs for ReadOnceExec {
 }
 
 impl ExecutionPlan for ReadOnceExec {
+    node_methods!(with_new_children, no_expressions);
+
     fn name(&self) -> &'static str {
         "ReadOnceExec"
     }
@@ -94,13 +96,6 @@ impl ExecutionPlan for ReadOnceExec {
         vec![&self.input]
     }
 
-    fn apply_expressions(
-        &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
     fn replace_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
@@ -110,14 +105,6 @@ impl ExecutionPlan for ReadOnceExec {
             Ok([input]) => Ok(Arc::new(ReadOnceExec::new(input, Arc::clone(&self.rows)))),
             Err(children) => internal_err!("ReadOnceExec has one input, not {}", children.len()),
         }
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(

@@ -24,7 +24,7 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::logical_plan::{RecursiveQuery, TableScan};
 use datafusion::logical_expr::{Expr, LogicalPlan, TableType};
 use datafusion::optimizer::AnalyzerRule;
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
@@ -39,6 +39,7 @@ use parking_lot::Mutex;
 
 use super::rows::SharedRows;
 use crate::exec::TURN_ROWS;
+use crate::expr::plan_nodes::node_methods;
 
 /// The rule for the places that read a turn.
 #[derive(Debug)]
@@ -215,6 +216,8 @@ impl DisplayAs for TurnRowsExec {
 }
 
 impl ExecutionPlan for TurnRowsExec {
+    node_methods!(with_new_children, no_expressions);
+
     fn name(&self) -> &'static str {
         TURN_ROWS
     }
@@ -225,13 +228,6 @@ impl ExecutionPlan for TurnRowsExec {
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
         self.input.iter().collect()
-    }
-
-    fn apply_expressions(
-        &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {
@@ -254,14 +250,6 @@ impl ExecutionPlan for TurnRowsExec {
             input: children.into_iter().next(),
             ..self.as_ref().clone()
         }))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     /// A turn begins: DataFusion resets all nodes before it runs any.

@@ -1,0 +1,42 @@
+//! Methods of a plan's nodes that are the same in all of ours.
+//!
+//! In: their names. Out: these methods of `ExecutionPlan`.
+//! Not here: what a node does.
+
+/// `node_methods!(with_new_children)` within an `impl` of `ExecutionPlan` has this method say what the node's
+/// `replace_children` says. `no_expressions` is of a node that has none.
+macro_rules! node_methods {
+    ($($method:ident),+ $(,)?) => {
+        $($crate::expr::plan_nodes::node_method!($method);)+
+    };
+}
+
+macro_rules! node_method {
+    (with_new_children) => {
+        fn with_new_children(
+            self: ::std::sync::Arc<Self>,
+            children: Vec<::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>>,
+        ) -> ::datafusion::common::Result<
+            ::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>,
+        > {
+            use ::datafusion::physical_plan::execution_plan as plan;
+            let properties = plan::ChildrenPropertiesMode::Recompute;
+            self.replace_children(children, plan::ReplaceChildrenOptions::new(properties))
+        }
+    };
+    (no_expressions) => {
+        fn apply_expressions(
+            &self,
+            _: &mut dyn FnMut(
+                &::std::sync::Arc<dyn ::datafusion::physical_plan::PhysicalExpr>,
+            ) -> ::datafusion::common::Result<
+                ::datafusion::common::tree_node::TreeNodeRecursion,
+            >,
+        ) -> ::datafusion::common::Result<::datafusion::common::tree_node::TreeNodeRecursion> {
+            Ok(::datafusion::common::tree_node::TreeNodeRecursion::Continue)
+        }
+    };
+}
+
+pub(crate) use node_method;
+pub(crate) use node_methods;
