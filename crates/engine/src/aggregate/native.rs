@@ -474,7 +474,11 @@ fn best(
     types: &[DataType],
 ) -> Option<Arc<dyn Aggregate>> {
     let [value, by] = types else { return None };
-    let extreme = extreme_of(expression.fun().name().trim_end_matches("_by"));
+    let extreme = match expression.fun().name() {
+        "max_by" => Extreme::Max,
+        "min_by" => Extreme::Min,
+        _ => return None,
+    };
     states::arg_extreme(name, extreme, value, by, expression.field().data_type())
 }
 
