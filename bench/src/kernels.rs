@@ -188,30 +188,30 @@ fn kernels() -> Vec<Kernel> {
     ));
     kernels.extend(decimals(&small));
     kernels.extend(packing(&small));
-    kernels.extend(truths(&small));
+    kernels.extend(booleans(&small));
     kernels.extend(comparisons(&small));
     kernels.extend(selects(&hashes, &small));
     kernels
 }
 
-fn truths(small: &[u64]) -> [Kernel; 2] {
+fn booleans(small: &[u64]) -> [Kernel; 2] {
     let by_code = |name: &str, values: usize| {
         let codes: Arc<[u32]> = small
             .iter()
             .map(|word| (word % values as u64) as u32)
             .collect();
-        let truths: Arc<[bool]> = (0..values).map(|code| code % 3 == 0).collect();
-        let (codes_2, truths_2) = (codes.clone(), truths.clone());
+        let booleans: Arc<[bool]> = (0..values).map(|code| code % 3 == 0).collect();
+        let (codes_2, booleans_2) = (codes.clone(), booleans.clone());
         kernel(
             name,
             4,
-            move || lookup::bits(&codes, &truths),
-            move || naive::bits(&codes_2, &truths_2),
+            move || lookup::bits(&codes, &booleans),
+            move || naive::bits(&codes_2, &booleans_2),
         )
     };
     [
-        by_code("truth by code, 100 values", 100),
-        by_code("truth by code, 8 values", 8),
+        by_code("boolean by code, 100 values", 100),
+        by_code("boolean by code, 8 values", 8),
     ]
 }
 

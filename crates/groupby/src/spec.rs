@@ -5,8 +5,6 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::DataType;
-
 use crate::batch::Batch;
 use crate::keys::KeyLayout;
 use crate::states::Aggregate;
@@ -170,10 +168,5 @@ impl Spec {
                 false => aggregate.carried_mix(arguments),
             })
         })
-    }
-
-    /// The result types of the aggregates, in output order.
-    pub fn result_types(&self) -> Vec<DataType> {
-        self.aggregates.iter().map(|a| a.result_type()).collect()
     }
 }

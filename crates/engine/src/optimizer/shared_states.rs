@@ -1,9 +1,9 @@
 //! Aggregates that share states: `first_value(a ORDER BY t), first_value(b ORDER BY t)` keep one row per group, not two, and
 //! quantiles of the same values these values once.
 //!
-//! In: DataFusion's aggregation with such aggregates. Out: a `GroupByExec` with one aggregate for each family of them, and a
+//! In: DataFusion's aggregation with such aggregates. Out: a `GroupByExec` with one aggregate for each set of them, and a
 //! projection that hands out its parts under the aggregation's columns.
-//! Invariant: a family has one FILTER, and of rows one order, in which the keys, each group's constants, are left out;
+//! Invariant: a set has one FILTER, and of rows one order, in which the keys, each group's constants, are left out;
 //! `last_value` is the first of the reversed order. Where values cannot be copied row by row, or the input has an order of its
 //! own, each aggregate has states of its own. So has one that finds none to share with, unless its order has several columns.
 //! Of these `top_rows` looks at the others only where the first is equal; first_value's states make all of them one text.
@@ -42,39 +42,38 @@ pub(crate) fn replacing(
     tuning: Tuning,
 ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
     let first = replaced.first;
-    let families = Family::all(first);
-    if families.is_empty() {
+    let sets = SharingSet::all(first);
+    if sets.is_empty() {
         return Ok(None);
     }
     let all = first.aggr_expr();
     let places = (0..all.len()).map(|at| {
-        let mut parts = families.iter().enumerate();
-        let part =
-            parts.find_map(|(nth, family)| Some(AggregatePlace::Part(nth, family.part(at)?)));
+        let mut parts = sets.iter().enumerate();
+        let part = parts.find_map(|(nth, set)| Some(AggregatePlace::Part(nth, set.part(at)?)));
         part.or_else(|| key_of(first, at).map(AggregatePlace::Key))
     });
     let places: Vec<Option<AggregatePlace>> = places.collect();
     let own: Vec<usize> = (0..all.len()).filter(|at| places[*at].is_none()).collect();
     // Some type has no place in the operator: each for itself.
-    let Ok(ours) = grouped(first, &own, &families, tuning) else {
+    let Ok(ours) = grouped(first, &own, &sets, tuning) else {
         return Ok(None);
     };
     handed_out(replaced, Arc::new(ours), &places).map(Some)
 }
 
-/// The group-by with the aggregates of their `own` states, then one for each family.
+/// The group-by with the aggregates of their `own` states, then one for each set.
 fn grouped(
     first: &AggregateExec,
     own: &[usize],
-    families: &[Family],
+    sets: &[SharingSet],
     tuning: Tuning,
 ) -> Result<GroupByExec> {
     let (all, filters) = (first.aggr_expr(), first.filter_expr());
     let mut aggregates: Vec<_> = own.iter().map(|at| Arc::clone(&all[*at])).collect();
     let mut with_filters: Vec<_> = own.iter().map(|at| filters[*at].clone()).collect();
-    for family in families {
-        aggregates.push(Arc::new(family.aggregate(first)?));
-        with_filters.push(family.filter.clone());
+    for set in sets {
+        aggregates.push(Arc::new(set.aggregate(first)?));
+        with_filters.push(set.filter.clone());
     }
     let grouped = AggregateExec::try_new(
         AggregateMode::Single,
@@ -93,13 +92,13 @@ fn grouped(
 
 /// Where an aggregate's values are that has no states of its own.
 enum AggregatePlace {
-    /// The value of each group's only row of a family, at a place in it.
+    /// The value of each group's only row of a set, at a place in it.
     Part(usize, usize),
     /// A key.
     Key(usize),
 }
 
-/// The columns of `replaced` over those of `groups`: keys, aggregates with states of their own, families.
+/// The columns of `replaced` over those of `groups`: keys, aggregates with states of their own, sets.
 fn handed_out(
     replaced: &Replaced<'_>,
     groups: Arc<dyn ExecutionPlan>,
@@ -121,8 +120,8 @@ fn handed_out(
     for (place, field) in places.iter().zip(aggregates) {
         let expr = match place {
             Some(AggregatePlace::Key(key)) => column(*key),
-            Some(AggregatePlace::Part(family, part)) => {
-                part_of(column(keys.len() + own + family), *part, field)
+            Some(AggregatePlace::Part(set, part)) => {
+                part_of(column(keys.len() + own + set), *part, field)
             }
             None => {
                 next += 1;
@@ -143,7 +142,7 @@ fn key_of(first: &AggregateExec, at: usize) -> Option<usize> {
 }
 
 /// Aggregates with the same states.
-struct Family {
+struct SharingSet {
     of: StateSource,
     filter: Option<Arc<dyn PhysicalExpr>>,
     /// What states of rows keep.
@@ -164,14 +163,14 @@ enum StateSource {
     Values(Arc<dyn PhysicalExpr>, Option<usize>),
 }
 
-impl Family {
-    /// The families of an aggregation that are worth it.
-    fn all(first: &AggregateExec) -> Vec<Family> {
+impl SharingSet {
+    /// The sets of an aggregation that are worth it.
+    fn all(first: &AggregateExec) -> Vec<SharingSet> {
         if first.input().output_ordering().is_some() {
             // Of rows that are equal in their order people expect the first or the last, which states of one row do not know.
             return Vec::new();
         }
-        let mut families: Vec<Family> = Vec::new();
+        let mut sets: Vec<SharingSet> = Vec::new();
         let filters = first.filter_expr().iter();
         for (at, (aggregate, filter)) in first.aggr_expr().iter().zip(filters).enumerate() {
             let is_random = filter.as_ref().is_some_and(is_volatile);
@@ -179,12 +178,12 @@ impl Family {
             let Some(of) = of.filter(|_| !is_random && key_of(first, at).is_none()) else {
                 continue;
             };
-            let is_same = |family: &&mut Family| family.of == of && family.filter == *filter;
-            if let Some(family) = families.iter_mut().find(is_same) {
-                family.add(at, aggregate);
+            let is_same = |set: &&mut SharingSet| set.of == of && set.filter == *filter;
+            if let Some(set) = sets.iter_mut().find(is_same) {
+                set.add(at, aggregate);
                 continue;
             }
-            let mut family = Family {
+            let mut set = SharingSet {
                 of,
                 filter: filter.clone(),
                 values: Vec::new(),
@@ -192,15 +191,14 @@ impl Family {
                 members: Vec::new(),
                 parts: Vec::new(),
             };
-            family.add(at, aggregate);
-            families.push(family);
+            set.add(at, aggregate);
+            sets.push(set);
         }
-        families.retain(|family| {
-            let written = first.aggr_expr()[family.members[0]].order_bys();
-            family.members.len() > 1
-                || matches!(family.of, StateSource::Row(_)) && written.len() > 1
+        sets.retain(|set| {
+            let written = first.aggr_expr()[set.members[0]].order_bys();
+            set.members.len() > 1 || matches!(set.of, StateSource::Row(_)) && written.len() > 1
         });
-        families
+        sets
     }
 
     fn add(&mut self, at: usize, aggregate: &AggregateFunctionExpr) {
@@ -307,7 +305,7 @@ fn constant(first: &AggregateExec, expr: &Arc<dyn PhysicalExpr>) -> Option<usize
     key.filter(|_| is_constant)
 }
 
-/// Part of a family's column, as a column of `field`.
+/// Part of a set's column, as a column of `field`.
 fn part_of(column: Arc<dyn PhysicalExpr>, part: usize, field: &FieldRef) -> Arc<dyn PhysicalExpr> {
     let part = PartFunction {
         at: part,

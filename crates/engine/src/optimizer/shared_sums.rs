@@ -28,7 +28,7 @@ use grouse_groupby::states::means;
 
 use crate::error::to_datafusion;
 use crate::functions::{exact_sum, is_exact_avg, is_exact_sum, overflow};
-use crate::optimizer::fixes::{Below, bare, for_our_operator, under_names};
+use crate::optimizer::fixes::{AggregatesBelow, bare, for_our_operator, under_names};
 
 /// The greatest constant, so that it and 32 bits together fit 64; sums of fewer than 2^32 rows do.
 const CONSTANT_MAX: i64 = 1 << 62;
@@ -180,7 +180,7 @@ fn shifted(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
     if !sums.iter().flatten().any(|sum| is_shared(&sum)) {
         return Ok(None);
     }
-    let mut below = Below::default();
+    let mut below = AggregatesBelow::default();
     let mut above = Vec::with_capacity(sums.len());
     for (expr, sum) in aggregate.aggr_expr.iter().zip(&sums) {
         let Some(sum) = sum.as_ref().filter(is_shared) else {
@@ -298,7 +298,7 @@ fn averaged(aggregate: &Aggregate, rule: SharedSums) -> Result<Option<LogicalPla
     if averages.iter().all(Option::is_none) {
         return Ok(None);
     }
-    let mut below = Below::default();
+    let mut below = AggregatesBelow::default();
     // What the query has itself keeps its name.
     let others = all
         .iter()

@@ -224,7 +224,7 @@ fn check_places(footer: &ParquetMetaData, object: &ObjectMeta) -> Result<()> {
 fn warn_of_pages(state: &dyn Session, object: &ObjectMeta) {
     if let Some(warnings) = state.config().get_extension::<Warnings>() {
         warnings.add(format!(
-            "the page index of '/{}' is damaged; it only saves work, so the file is read without it, and writing the file anew mends it",
+            "the page index of '/{}' is damaged; it only saves work, so the file is read without it, and writing the file anew repairs it",
             object.location
         ));
     }

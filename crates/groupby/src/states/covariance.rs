@@ -59,7 +59,7 @@ pub fn covariance(
     };
     let make = move || Covariance {
         relation,
-        pairs: PerGroup::default(),
+        moments: PerGroup::default(),
     };
     let known = *input_types == [DataType::Float64, DataType::Float64];
     known.then(|| native(name, &result_type, make))
@@ -106,14 +106,14 @@ impl Axis {
 
 /// Both columns of the rows of one group. The count is a float: exact up to 2^53, and it only divides.
 #[derive(Debug, Clone, Copy, Default)]
-struct Pairs {
+struct CoMoments {
     count: f64,
     y: Axis,
     x: Axis,
     products: f64,
 }
 
-impl Pairs {
+impl CoMoments {
     #[inline]
     fn add(&mut self, y: f64, x: f64) {
         self.count += 1.0;
@@ -138,7 +138,7 @@ impl Pairs {
         self.count = count;
     }
 
-    /// The pairs of two whole columns, in two passes without a division per row.
+    /// The co-moments of two whole columns, in two passes without a division per row.
     fn of(ys: &[f64], xs: &[f64]) -> Self {
         let (Some(first_y), Some(first_x)) = (ys.first(), xs.first()) else {
             return Self::default();
@@ -148,9 +148,9 @@ impl Pairs {
         let [y, x] = lanes([ys, xs], |[y, x]| [y - first_y, x - first_x]);
         let (mean_y, mean_x) = (first_y + y / count, first_x + x / count);
         if !mean_y.is_finite() || !mean_x.is_finite() {
-            let mut pairs = Self::default();
-            ys.iter().zip(xs).for_each(|(y, x)| pairs.add(*y, *x));
-            return pairs;
+            let mut moments = Self::default();
+            ys.iter().zip(xs).for_each(|(y, x)| moments.add(*y, *x));
+            return moments;
         }
         let [y, x, squares_y, squares_x, products] = lanes([ys, xs], |[y, x]| {
             let (y, x) = (y - mean_y, x - mean_x);
@@ -211,7 +211,7 @@ impl Pairs {
 
 struct Covariance {
     relation: Relation,
-    pairs: PerGroup<Pairs>,
+    moments: PerGroup<CoMoments>,
 }
 
 impl GroupStates for Covariance {
@@ -225,11 +225,11 @@ impl GroupStates for Covariance {
         let rows = Rows::new(columns, filter, groups);
         let ys = columns[0].as_primitive::<Float64Type>().values();
         let xs = columns[1].as_primitive::<Float64Type>().values();
-        let pairs = self.pairs.grow(total);
+        let moments = self.moments.grow(total);
         if rows.is_whole_column() {
-            pairs[0].merge(Pairs::of(ys, xs));
+            moments[0].merge(CoMoments::of(ys, xs));
         } else {
-            rows.for_each_row(|group, row| pairs[group].add(ys[row], xs[row]));
+            rows.for_each_row(|group, row| moments[group].add(ys[row], xs[row]));
         }
         Ok(())
     }
@@ -239,9 +239,9 @@ impl GroupStates for Covariance {
         let part = |at: usize| partial[at].as_primitive::<Float64Type>().values();
         let (counts, products) = (part(0), part(5));
         let (means_y, squares_y, means_x, squares_x) = (part(1), part(2), part(3), part(4));
-        let pairs = self.pairs.grow(total);
+        let moments = self.moments.grow(total);
         rows.for_each_row(|group, row| {
-            pairs[group].merge(Pairs {
+            moments[group].merge(CoMoments {
                 count: counts[row],
                 y: Axis {
                     mean: means_y[row],
@@ -258,31 +258,31 @@ impl GroupStates for Covariance {
     }
 
     fn drain_partial(&mut self, total: usize) -> Result<Vec<ArrayRef>> {
-        let pairs = self.pairs.take(total);
-        let parts: [fn(&Pairs) -> f64; 6] = [
-            |pairs| pairs.count,
-            |pairs| pairs.y.mean,
-            |pairs| pairs.y.squares,
-            |pairs| pairs.x.mean,
-            |pairs| pairs.x.squares,
-            |pairs| pairs.products,
+        let moments = self.moments.take(total);
+        let parts: [fn(&CoMoments) -> f64; 6] = [
+            |moments| moments.count,
+            |moments| moments.y.mean,
+            |moments| moments.y.squares,
+            |moments| moments.x.mean,
+            |moments| moments.x.squares,
+            |moments| moments.products,
         ];
         let part =
-            |of| -> ArrayRef { Arc::new(Float64Array::from_iter_values(pairs.iter().map(of))) };
+            |of| -> ArrayRef { Arc::new(Float64Array::from_iter_values(moments.iter().map(of))) };
         Ok(parts.into_iter().map(part).collect())
     }
 
     fn drain_final(&mut self, total: usize) -> Result<ArrayRef> {
-        let pairs = self.pairs.take(total);
+        let moments = self.moments.take(total);
         if self.relation == Relation::Count {
-            let counts = pairs.iter().map(|pairs| pairs.count as u64);
+            let counts = moments.iter().map(|moments| moments.count as u64);
             return Ok(Arc::new(UInt64Array::from_iter_values(counts)));
         }
-        let said = pairs.iter().map(|pairs| pairs.say(self.relation));
+        let said = moments.iter().map(|moments| moments.say(self.relation));
         Ok(Arc::new(said.collect::<Float64Array>()))
     }
 
     fn bytes(&self) -> usize {
-        self.pairs.bytes()
+        self.moments.bytes()
     }
 }

@@ -1,7 +1,7 @@
 """The first rows of a result as text for a terminal and as HTML for a notebook.
 
 In: column names, type names, rows as tuples of Python objects. Out: a string.
-Invariant: a line is never wider than the terminal; a number, a date or a truth value is never cut, only text is.
+Invariant: a line is never wider than the terminal; a number, a date or a boolean is never cut, only text is.
 Not here: fetching; the rows that are not shown.
 """
 

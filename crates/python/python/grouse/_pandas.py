@@ -1,7 +1,7 @@
 """A result as a pandas DataFrame where pyarrow is not installed.
 
 In: one (name, kind, data) per column, as the native module makes them. Out: a DataFrame with the dtypes that pyarrow's `to_pandas` gives.
-Invariant: no value changes; integers with NULLs become float64 and truth values with NULLs objects, as pandas has it.
+Invariant: no value changes; integers with NULLs become float64 and booleans with NULLs objects, as pandas has it.
 Not here: the fast way through pyarrow.
 """
 

@@ -206,7 +206,7 @@ fn step_of_part(part: &str) -> Option<i64> {
     }
 }
 
-/// By the finest part of a time that a format of `to_char` has.
+/// By the smallest part of a time that a format of `to_char` has.
 fn step_of_format(format: &str) -> Option<i64> {
     let mut step = DAY;
     let mut letters = format.chars();

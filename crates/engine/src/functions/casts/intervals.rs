@@ -32,7 +32,10 @@ impl Interval {
             text.truncate(text.len() - " ago".len());
         }
         let text = text.strip_prefix('@').unwrap_or(&text);
-        let words: Vec<&str> = text.split_whitespace().flat_map(parted).collect();
+        let words: Vec<&str> = text
+            .split_whitespace()
+            .flat_map(numbers_and_units)
+            .collect();
         let mut interval = Interval::default();
         let mut rest = words.as_slice();
         if rest.is_empty() {
@@ -126,7 +129,7 @@ impl Interval {
 }
 
 /// `1y`, `2mon3d` and `-5h` as numbers and units.
-fn parted(word: &str) -> Vec<&str> {
+fn numbers_and_units(word: &str) -> Vec<&str> {
     if word.contains(':') {
         return vec![word];
     }

@@ -157,9 +157,9 @@ pub(crate) fn bare(expr: &Expr) -> &Expr {
 
 /// Aggregates for a projection to be made of, each once.
 #[derive(Default)]
-pub(crate) struct Below(Vec<Expr>);
+pub(crate) struct AggregatesBelow(Vec<Expr>);
 
-impl Below {
+impl AggregatesBelow {
     /// The column of `expr`.
     pub fn column(&mut self, expr: Expr) -> Expr {
         let known = self.0.iter().find(|known| bare(known) == bare(&expr));
@@ -175,7 +175,7 @@ impl Below {
 /// its own. `None` where two columns below would have one name: casts do not show in names.
 pub(crate) fn under_names(
     aggregate: &Aggregate,
-    Below(below): Below,
+    AggregatesBelow(below): AggregatesBelow,
     columns: Vec<Expr>,
 ) -> Result<Option<LogicalPlan>> {
     let keys = aggregate.schema.fields().len() - aggregate.aggr_expr.len();

@@ -149,7 +149,7 @@ fn keep_true(expr: &mut Expr) -> Result<()> {
             right,
         } => keep_true(left).and_then(|()| keep_true(right)),
         Expr::Nested(inner) => keep_true(inner),
-        other => in_rows(other, WantedResult::Truth),
+        other => in_rows(other, WantedResult::IsTrue),
     }
 }
 
@@ -159,7 +159,7 @@ enum WantedResult {
     /// True, false or NULL.
     Value,
     /// Whether it is true.
-    Truth,
+    IsTrue,
 }
 
 /// A row that is compared with those of a query.
@@ -232,7 +232,7 @@ fn in_rows(expr: &mut Expr, wanted: WantedResult) -> Result<()> {
     let mut query = parse_query(&format!("SELECT true FROM {ROWS}"))?;
     let rows = std::mem::replace(compared.query, query.as_ref().clone());
     let (decides, is_wanted) = (compared.decides, compared.is_wanted);
-    let is_exists = wanted == WantedResult::Truth && is_wanted;
+    let is_exists = wanted == WantedResult::IsTrue && is_wanted;
     if let SetExpr::Select(select) = query.body.as_mut()
         && let Some(from) = select.from.first_mut()
     {

@@ -19,7 +19,7 @@ pub use scopes::{ColumnsByQuery, rewrite, wanted};
 
 /// A column that a FROM clause makes.
 #[derive(Debug, Clone)]
-struct Made {
+struct FromColumn {
     name: String,
     expr: Expr,
     /// Whether it is of both sides of a join.
@@ -27,7 +27,7 @@ struct Made {
 }
 
 /// What a FROM clause makes: the columns in the order of `*`.
-type FromColumns = Vec<Made>;
+type FromColumns = Vec<FromColumn>;
 
 /// Writes the joins of a SELECT with ON; the columns that are merged, or `None` where it stays as it is.
 fn rewrite_select(
@@ -83,7 +83,7 @@ fn scope_of_factor(
     let made = names.into_iter().map(|name| {
         let column = Ident::with_quote('"', name.clone());
         let parts = qualifier.iter().cloned().chain([column]);
-        Made {
+        FromColumn {
             expr: Expr::CompoundIdentifier(parts.collect()),
             name,
             is_merged: false,

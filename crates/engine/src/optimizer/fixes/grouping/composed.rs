@@ -45,7 +45,7 @@ use crate::functions::{
     list_in_order, mean_from_first, product_from_first, sum_from_first, temporal_median,
     with_middle,
 };
-use crate::optimizer::fixes::{Below, bare, each_plan, under_names};
+use crate::optimizer::fixes::{AggregatesBelow, bare, each_plan, under_names};
 
 /// The rule.
 #[derive(Debug)]
@@ -155,7 +155,7 @@ fn bare_all(expr: &Expr) -> &Expr {
 /// The aggregates that others are made of.
 #[derive(Default)]
 struct AggregateParts {
-    below: Below,
+    below: AggregatesBelow,
     number: usize,
     /// The order that DataFusion brings the input into for `string_agg` and `nth_value`: there can be one.
     order: Vec<Sort>,

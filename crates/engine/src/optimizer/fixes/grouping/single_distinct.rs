@@ -17,7 +17,7 @@ use datafusion::logical_expr::{Aggregate, Expr, ExprSchemable, LogicalPlan, Proj
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::aggregate::native::arguments_per_field;
-use crate::optimizer::fixes::{Below, is_datafusion, under_names};
+use crate::optimizer::fixes::{AggregatesBelow, is_datafusion, under_names};
 
 /// DataFusion's rule with the exception above.
 pub(in crate::optimizer) fn rewrite(
@@ -116,7 +116,7 @@ fn is_named_distinct(expr: &Expr) -> bool {
 
 /// The aggregation with bare aggregates, each once, below a projection that gives them their names.
 fn names_on_top(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {
-    let mut below = Below::default();
+    let mut below = AggregatesBelow::default();
     let named = aggregate.aggr_expr.iter();
     let columns = named.map(|expr| below.column(expr.clone().unalias()));
     let columns = columns.collect();

@@ -399,7 +399,7 @@ fn kept_window(
 ) -> Result<DependentPlan> {
     let below = kept(&window.input, domain, names)?;
     let exprs = window.window_expr.iter();
-    let parted = exprs.map(|expr| {
+    let partitioned = exprs.map(|expr| {
         let name = expr.qualified_name().1;
         let expr = expr.clone().transform_down(|part| match part {
             Expr::WindowFunction(mut function) => {
@@ -413,12 +413,12 @@ fn kept_window(
         let expr = domain.resolved(expr.data, &below.carried)?;
         Ok(expr.unalias().alias(name))
     });
-    let parted = parted.collect::<Result<Vec<_>>>()?;
+    let partitioned = partitioned.collect::<Result<Vec<_>>>()?;
     debug_assert_eq!(
-        parted.len(),
+        partitioned.len(),
         plan.schema().fields().len() - window.input.schema().fields().len()
     );
-    let window = Window::try_new(parted, Arc::new(below.plan))?;
+    let window = Window::try_new(partitioned, Arc::new(below.plan))?;
     Ok(DependentPlan {
         plan: LogicalPlan::Window(window),
         carried: below.carried,
