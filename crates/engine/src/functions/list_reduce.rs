@@ -54,7 +54,7 @@ fn folded_decimal(element: &FieldRef, initial: Option<&FieldRef>) -> Option<Data
         .iter()
         .any(|of| matches!(of, DataType::Decimal256(..)));
     let scale = types.iter().map(|of| scale_of(of)).max().unwrap_or(0);
-    are_decimals.then(|| match is_wide {
+    are_decimals.then_some(match is_wide {
         true => DataType::Decimal256(DECIMAL256_MAX_PRECISION, scale),
         false => DataType::Decimal128(DECIMAL128_MAX_PRECISION, scale),
     })

@@ -31,6 +31,10 @@ use crate::exec::order::{InputOrder, is_recursion, shows_order};
 
 /// Which part of a grouping a node does.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a plan has few nodes, and none moves per row"
+)]
 pub(in crate::exec) enum Stage {
     /// All of it.
     Whole,

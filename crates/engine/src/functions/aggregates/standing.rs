@@ -583,7 +583,7 @@ impl Call {
             true => array_slice(list, lit(1_i64), lit(0_i64), None),
             false => list,
         };
-        Ok(when(has_values, list).end()?)
+        when(has_values, list).end()
     }
 }
 
