@@ -42,7 +42,8 @@ pub fn from_python(params: Option<&Bound<'_, PyAny>>) -> PyResult<Params> {
     )))
 }
 
-fn scalar(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
+/// The value, of the type that comes nearest to its class.
+pub fn scalar(value: &Bound<'_, PyAny>) -> PyResult<ScalarValue> {
     if value.is_none() {
         return Ok(ScalarValue::Null);
     }

@@ -11,8 +11,10 @@ use grouse::{Params, Session};
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyDict, PyTuple};
+use pyo3_arrow::PySchema;
 
 use crate::error::{invalid, raise};
+use crate::function::Definition;
 use crate::params::from_python;
 use crate::progress::Show;
 use crate::relation::source::{Lasting, table};
@@ -91,6 +93,25 @@ impl Connection {
     /// Removes a registered table; it is no error if there is none.
     fn unregister(&self, py: Python<'_>, name: &str) -> PyResult<()> {
         self.shared.session(py)?.deregister(name).map_err(raise)
+    }
+
+    /// Makes a function of Python visible in SQL; `types` has those of its parameters and, as the last, that of its result.
+    fn _create_function(
+        &self,
+        py: Python<'_>,
+        definition: Definition,
+        types: PySchema,
+    ) -> PyResult<()> {
+        let session = self.shared.session(py)?;
+        let function = definition.function(&types.into_inner(), self.shared.address());
+        let registered = session.register_function(function);
+        self.shared.wait(py, registered)?.map_err(raise)
+    }
+
+    /// Removes a function that was made visible.
+    fn _remove_function(&self, py: Python<'_>, name: &str) -> PyResult<()> {
+        let session = self.shared.session(py)?;
+        session.deregister_function(name).map_err(raise)
     }
 
     /// Names of the registered tables and views, sorted.

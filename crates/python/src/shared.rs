@@ -12,6 +12,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyDict;
 
+use crate::calls::is_called_by;
 use crate::error::{invalid, raise};
 use crate::options::{from_keywords, is_safe};
 use crate::progress::{Display, Show};
@@ -49,6 +50,12 @@ impl Shared {
                 "it was made before this process was forked, and its threads did not come along; call grouse.connect() here",
             ));
         }
+        if is_called_by(self.address()) {
+            return Err(invalid(
+                "connection",
+                "a function of its own has called it, on a worker that the statement might wait for; take another connection",
+            ));
+        }
         let session = self
             .session
             .lock_py_attached(py)
@@ -56,6 +63,11 @@ impl Shared {
         session
             .clone()
             .ok_or_else(|| invalid("connection", "it is closed"))
+    }
+
+    /// What tells the connection from others, as long as it is there.
+    pub fn address(&self) -> usize {
+        std::ptr::from_ref(self) as usize
     }
 
     /// Names in the statement that variables of the caller may stand for.

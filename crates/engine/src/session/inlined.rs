@@ -23,7 +23,7 @@ use crate::session::workers::join_error;
 use crate::sql::params::{self, Params};
 use crate::sql::place::told;
 use crate::sql::statement::{self, Request};
-use crate::sql::{expand, planned, reads};
+use crate::sql::{expand, name_tables_of_functions, planned, reads};
 
 impl Session {
     /// A query as a table for [`Session::query_over`]; `None` of other statements, and of a query that gives a name twice.
@@ -96,6 +96,7 @@ impl Session {
     ) -> Result<()> {
         let definitions = &self.shared.definitions;
         definitions.expand_macros(statement)?;
+        name_tables_of_functions(statement, self.shared.caller_functions.volatile())?;
         let variables = definitions.bind_variables(statement);
         params::bind(statement, params, variables, state)?;
         Ok(fixes::keep_long_literals(statement, state)?)

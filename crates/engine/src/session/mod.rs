@@ -6,6 +6,7 @@
 //! Not here: parsing (statement.rs), values of parameters (params.rs), files (scan/), the operator (optimizer/, exec/).
 
 mod definitions;
+mod caller_functions;
 mod options;
 mod prepared;
 mod inlined;
@@ -82,6 +83,7 @@ use crate::sql::naming::{named_casts, repeated_names, spelling, using};
 use crate::sql::params::Params;
 use crate::sql::statement::{self, DataFusionRequest, Request, Statement};
 use crate::sql::{changes, reads};
+use caller_functions::CallerFunctions;
 use information_schema::InformationSchema;
 use options::{name_option, option_of};
 
@@ -106,6 +108,7 @@ struct SharedSession {
     temp: Arc<TempFolders>,
     files: Arc<FileTables>,
     definitions: Definitions,
+    caller_functions: CallerFunctions,
     sequences: Arc<Sequences>,
     warnings: Arc<Warnings>,
     /// Held while options change: a change is made of the options that the last one left.
@@ -175,6 +178,7 @@ impl Session {
             temp,
             files,
             definitions: Definitions::default(),
+            caller_functions: CallerFunctions::default(),
             sequences,
             warnings,
             changing: Mutex::default(),

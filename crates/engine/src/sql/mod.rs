@@ -33,5 +33,5 @@ pub(crate) mod place;
 pub(crate) use clauses::LATERAL_TABLE;
 pub use fixes::composite_groups::composite_groups;
 pub(crate) use fixes::row_subqueries::compare_rows;
-pub(crate) use fixes::shared_tables::name_shared_tables;
+pub(crate) use fixes::shared_tables::{name_shared_tables, name_tables_of_functions};
 pub use fixes::window_aggregates::order_windows;

@@ -2,6 +2,7 @@
 
 mod support;
 mod session;
+mod caller_functions;
 mod profile;
 mod errors;
 mod clauses;

@@ -1,7 +1,7 @@
 """Types of `grouse`: the native module's, PEP 249's, and functions on the default connection."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from grouse import errors as errors
@@ -35,6 +35,19 @@ def begin() -> Connection:
 
 def commit() -> Connection:
     """`Connection.commit` of the default connection."""
+
+def create_function(
+    name: str,
+    function: Callable[..., Any],
+    parameters: Sequence[Any] | None = None,
+    return_type: Any = None,
+    *,
+    type: str = "native",
+    null_handling: str = "default",
+    exception_handling: str = "default",
+    side_effects: bool = False,
+) -> Connection:
+    """`Connection.create_function` of the default connection."""
 
 def cursor() -> Cursor:
     """`Connection.cursor` of the default connection."""
@@ -110,6 +123,9 @@ def read_parquet(path_or_buffer: _Path | Sequence[_Path], **options: Any) -> Rel
 
 def register(name: str, obj: Any) -> None:
     """`Connection.register` of the default connection."""
+
+def remove_function(name: str) -> Connection:
+    """`Connection.remove_function` of the default connection."""
 
 def rollback() -> Connection:
     """`Connection.rollback` of the default connection."""

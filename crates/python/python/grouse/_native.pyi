@@ -100,6 +100,21 @@ class Connection:
         """A relation over a table function: `table_function("range", [10])`."""
     def append(self, table_name: str, df: Any, *, by_name: bool = False) -> Connection:
         """Adds the rows of a DataFrame, or of another object that is a table, to a table, by the order or the names of columns."""
+    def create_function(
+        self,
+        name: str,
+        function: Callable[..., Any],
+        parameters: Sequence[Any] | None = None,
+        return_type: Any = None,
+        *,
+        type: str = "native",
+        null_handling: str = "default",
+        exception_handling: str = "default",
+        side_effects: bool = False,
+    ) -> Connection:
+        """Makes a function of Python a scalar function of SQL on this connection: called for each row, or with arrays ("arrow")."""
+    def remove_function(self, name: str) -> Connection:
+        """Takes away a function that `create_function` made. Raises grouse.InvalidError if there is none."""
     def query(self, query: str, *, alias: str = "", params: Any = None) -> Relation:
         """Plans SQL, as `sql` does, and gives the relation a name for expressions."""
     def from_query(self, query: str, *, alias: str = "", params: Any = None) -> Relation:

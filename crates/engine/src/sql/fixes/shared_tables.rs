@@ -36,12 +36,28 @@ const VOLATILE: [&str; 8] = [
 
 /// Names the common table expressions whose rows are shared.
 pub(crate) fn name_shared_tables(statement: &mut Statement) -> Result<()> {
-    let mut uses = TableUses::default();
+    share_volatile(statement, &VolatileCalls::OfSql)
+}
+
+/// The same for calls of these functions, which a caller has registered; names in lower case.
+pub(crate) fn name_tables_of_functions(
+    statement: &mut Statement,
+    functions: Vec<String>,
+) -> Result<()> {
+    match functions.is_empty() {
+        true => Ok(()),
+        false => share_volatile(statement, &VolatileCalls::Registered(functions)),
+    }
+}
+
+fn share_volatile(statement: &mut Statement, calls: &VolatileCalls) -> Result<()> {
+    let mut uses = TableUses::of(calls);
     let ControlFlow::Continue(()) = visit(statement, &mut uses);
     if uses.has_ctes && uses.has_volatile {
         let mut naming = SharedTableNames {
             tables: uses.tables,
-            volatile: volatile_tables(statement),
+            volatile: volatile_tables(statement, calls),
+            calls,
             named: 0,
         };
         done(visit(statement, &mut naming))?;
@@ -49,20 +65,67 @@ pub(crate) fn name_shared_tables(statement: &mut Statement) -> Result<()> {
     Ok(())
 }
 
+/// What has other rows each time.
+enum VolatileCalls {
+    /// SQL's own functions, samples, and what cuts rows off.
+    OfSql,
+    /// Functions of these names.
+    Registered(Vec<String>),
+}
+
+impl VolatileCalls {
+    /// How the names of subqueries begin.
+    fn prefix(&self) -> String {
+        match self {
+            VolatileCalls::OfSql => SHARED_TABLE.to_owned(),
+            VolatileCalls::Registered(_) => format!("{SHARED_TABLE}call_"),
+        }
+    }
+
+    fn has_expr(&self, expr: &Expr) -> bool {
+        match (self, expr) {
+            (VolatileCalls::OfSql, _) => is_volatile(expr),
+            (VolatileCalls::Registered(names), Expr::Function(function)) => {
+                names.contains(&last_name(&function.name))
+            }
+            _ => false,
+        }
+    }
+
+    fn has_query(&self, query: &Query) -> bool {
+        matches!(self, VolatileCalls::OfSql) && is_cut(query)
+    }
+
+    fn has_table(&self, table: &TableFactor) -> bool {
+        matches!(self, VolatileCalls::OfSql) && is_drawn(table)
+    }
+}
+
 /// How often tables are named in a statement.
-#[derive(Default)]
-struct TableUses {
+struct TableUses<'a> {
+    calls: &'a VolatileCalls,
     tables: HashMap<String, usize>,
     has_ctes: bool,
     has_volatile: bool,
 }
 
-impl VisitorMut for TableUses {
+impl<'a> TableUses<'a> {
+    fn of(calls: &'a VolatileCalls) -> TableUses<'a> {
+        TableUses {
+            calls,
+            tables: HashMap::new(),
+            has_ctes: false,
+            has_volatile: false,
+        }
+    }
+}
+
+impl VisitorMut for TableUses<'_> {
     type Break = Infallible;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
         self.has_ctes |= query.with.is_some();
-        self.has_volatile |= is_cut(query);
+        self.has_volatile |= self.calls.has_query(query);
         ControlFlow::Continue(())
     }
 
@@ -72,12 +135,12 @@ impl VisitorMut for TableUses {
     }
 
     fn pre_visit_table_factor(&mut self, table: &mut TableFactor) -> ControlFlow<Infallible> {
-        self.has_volatile |= is_drawn(table);
+        self.has_volatile |= self.calls.has_table(table);
         ControlFlow::Continue(())
     }
 
     fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-        self.has_volatile |= is_volatile(expr);
+        self.has_volatile |= self.calls.has_expr(expr);
         ControlFlow::Continue(())
     }
 }
@@ -116,28 +179,34 @@ fn is_drawn(table: &TableFactor) -> bool {
 }
 
 /// Names of common table expressions that may have other rows each time, also since one that they read has.
-fn volatile_tables(statement: &mut Statement) -> HashSet<String> {
-    let mut volatile = VolatileTables::default();
+fn volatile_tables(statement: &mut Statement, calls: &VolatileCalls) -> HashSet<String> {
+    let mut volatile = VolatileTables {
+        calls,
+        names: HashSet::new(),
+    };
     loop {
-        let known = volatile.0.len();
+        let known = volatile.names.len();
         let ControlFlow::Continue(()) = visit(statement, &mut volatile);
-        if volatile.0.len() == known {
-            return volatile.0;
+        if volatile.names.len() == known {
+            return volatile.names;
         }
     }
 }
 
-#[derive(Default)]
-struct VolatileTables(HashSet<String>);
+struct VolatileTables<'a> {
+    calls: &'a VolatileCalls,
+    names: HashSet<String>,
+}
 
-impl VisitorMut for VolatileTables {
+impl VisitorMut for VolatileTables<'_> {
     type Break = Infallible;
 
     fn pre_visit_query(&mut self, query: &mut Query) -> ControlFlow<Infallible> {
         for cte in query.with.iter_mut().flat_map(|with| &mut with.cte_tables) {
-            let own = uses_in(cte);
-            if own.has_volatile || own.tables.keys().any(|table| self.0.contains(table)) {
-                self.0.insert(name_of(cte));
+            let own = uses_in(cte, self.calls);
+            let mut tables = own.tables.keys();
+            if own.has_volatile || tables.any(|table| self.names.contains(table)) {
+                self.names.insert(name_of(cte));
             }
         }
         ControlFlow::Continue(())
@@ -148,20 +217,21 @@ fn name_of(cte: &Cte) -> String {
     cte.alias.name.value.to_lowercase()
 }
 
-fn uses_in(cte: &mut Cte) -> TableUses {
-    let mut uses = TableUses::default();
+fn uses_in<'a>(cte: &mut Cte, calls: &'a VolatileCalls) -> TableUses<'a> {
+    let mut uses = TableUses::of(calls);
     let ControlFlow::Continue(()) = cte.query.walk(&mut uses);
     uses
 }
 
-struct SharedTableNames {
+struct SharedTableNames<'a> {
     /// How often tables are named in the whole statement.
     tables: HashMap<String, usize>,
     volatile: HashSet<String>,
+    calls: &'a VolatileCalls,
     named: usize,
 }
 
-impl VisitorMut for SharedTableNames {
+impl VisitorMut for SharedTableNames<'_> {
     type Break = Error;
 
     // Inner queries first: a recursion that is wrapped is inside of what it becomes.
@@ -175,7 +245,7 @@ impl VisitorMut for SharedTableNames {
     }
 }
 
-impl SharedTableNames {
+impl SharedTableNames<'_> {
     fn share(&mut self, cte: &mut Cte, may_recur: bool) -> Result<()> {
         let name = name_of(cte);
         if !self.volatile.contains(&name) {
@@ -183,7 +253,7 @@ impl SharedTableNames {
         }
         let uses = |tables: &HashMap<String, usize>| tables.get(&name).copied().unwrap_or_default();
         let own_uses = match may_recur {
-            true => uses(&uses_in(cte).tables),
+            true => uses(&uses_in(cte, self.calls).tables),
             false => 0,
         };
         // Each turn of a recursion may use what stands beside it.
@@ -192,7 +262,7 @@ impl SharedTableNames {
             return Ok(());
         }
         self.named += 1;
-        let alias = format!("{SHARED_TABLE}{}", self.named);
+        let alias = format!("{}{}", self.calls.prefix(), self.named);
         let inner = match own_uses {
             0 => cte.query.as_ref().clone(),
             _ => recursion(cte)?,
