@@ -12,6 +12,7 @@ mod variables;
 pub(crate) mod cursor;
 
 use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
@@ -41,6 +42,8 @@ use variables::{Consumer, Found};
 
 /// Rows of a relation that its `repr` and a notebook show.
 const PREVIEW_ROWS: usize = 20;
+/// How long these count the rows that they do not show.
+const COUNT_PATIENCE: Duration = Duration::from_millis(200);
 
 /// Plan nodes at the root of statements that change something and say how many rows.
 const ACTIONS: &[&str] = &["DataSinkExec", "DmlResultExec"];
@@ -84,6 +87,8 @@ pub struct Relation {
 struct Preview {
     batches: Vec<RecordBatch>,
     more: bool,
+    /// The number of all rows, if it was known soon.
+    total: Option<usize>,
 }
 
 impl Relation {
@@ -252,18 +257,24 @@ impl Relation {
         take(open).inspect_err(|_| *cursor = None)
     }
 
-    /// Enough batches for the first `rows_max` rows; the query stops there.
-    fn first_rows(&self, py: Python<'_>, rows_max: usize) -> PyResult<Preview> {
+    /// Enough batches for the first `rows_max` rows; the query stops there, or when `patience` with the others is at its end.
+    fn first_rows(&self, py: Python<'_>, rows_max: usize, patience: Duration) -> PyResult<Preview> {
         let mut running = self.run(py)?;
         let (mut batches, mut rows) = (Vec::new(), 0);
         while let Some(batch) = running.next(py)? {
             let left = rows_max - rows;
             if batch.num_rows() > left {
                 batches.push(batch.slice(0, left));
+                let known = rows + batch.num_rows();
+                let total = match patience.is_zero() {
+                    true => None,
+                    false => running.count_left(py, patience)?.map(|more| known + more),
+                };
                 running.stop(py);
                 return Ok(Preview {
                     batches,
                     more: true,
+                    total,
                 });
             }
             rows += batch.num_rows();
@@ -272,6 +283,7 @@ impl Relation {
         Ok(Preview {
             batches,
             more: false,
+            total: Some(rows),
         })
     }
 
@@ -281,7 +293,7 @@ impl Relation {
         if let Some(preview) = kept {
             return Ok(preview);
         }
-        let preview = self.first_rows(py, PREVIEW_ROWS)?;
+        let preview = self.first_rows(py, PREVIEW_ROWS, COUNT_PATIENCE)?;
         *lock(py, &self.preview)? = Some(preview.clone());
         Ok(preview)
     }
@@ -305,6 +317,7 @@ impl Relation {
             types: self.types(),
             rows,
             more: preview.more,
+            total: preview.total,
         })
     }
 }
@@ -315,12 +328,20 @@ struct DisplayCall<'py> {
     types: Vec<String>,
     rows: Bound<'py, PyList>,
     more: bool,
+    total: Option<usize>,
 }
 
 impl<'py> DisplayCall<'py> {
     fn text(self, keywords: Option<&Bound<'py, PyDict>>) -> PyResult<Bound<'py, PyAny>> {
-        self.function
-            .call((self.columns, self.types, self.rows, self.more), keywords)
+        let Self {
+            function,
+            columns,
+            types,
+            rows,
+            more,
+            total,
+        } = self;
+        function.call((columns, types, rows, more, total), keywords)
     }
 }
 
@@ -420,6 +441,14 @@ impl Relation {
         &self.recipe.text
     }
 
+    /// Whether the text alone means the relation: it names no variables, has no parameters, and has changed nothing.
+    #[getter]
+    fn _is_text(&self) -> bool {
+        let recipe = &self.recipe;
+        let names_nothing = recipe.tables.is_empty() && recipe.queries.is_empty();
+        self.kept.is_none() && names_nothing && recipe.params == Params::None
+    }
+
     /// The result as a pandas DataFrame. Needs pandas; pyarrow, if there, makes it faster.
     fn df<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         frame::need(py, "pandas", "df()")?;
@@ -473,7 +502,7 @@ impl Relation {
     fn show(&self, py: Python<'_>, max_rows: usize, max_width: Option<usize>) -> PyResult<()> {
         let preview = match max_rows {
             PREVIEW_ROWS => self.preview(py)?,
-            _ => self.first_rows(py, max_rows)?,
+            _ => self.first_rows(py, max_rows, Duration::ZERO)?,
         };
         let keywords = PyDict::new(py);
         keywords.set_item("width", max_width)?;
@@ -483,9 +512,9 @@ impl Relation {
             .map(|_| ())
     }
 
-    /// The plan as text; with analyze=True the query runs and the plan tells what each operator did.
+    /// The plan as text; with analyze=True the query runs and the plan tells what each operator did. A notebook shows hot spots.
     #[pyo3(signature = (*, analyze=false))]
-    fn explain(&self, py: Python<'_>, analyze: bool) -> PyResult<String> {
+    fn explain<'py>(&self, py: Python<'py>, analyze: bool) -> PyResult<Bound<'py, PyAny>> {
         if analyze {
             self.check_not_run("explain(analyze=True)")?;
         }
@@ -505,7 +534,8 @@ impl Relation {
                 text.push_str(&format!("{title}\n{}\n\n", plan.trim_end()));
             }
         }
-        Ok(text.trim_end().to_string())
+        let class = py.import("grouse._display")?.getattr("Explained")?;
+        class.call1((text.trim_end(),))
     }
 
     /// Runs the query, without its rows, and tells what each worker did when.

@@ -5,13 +5,15 @@
 //! the engine's own channel holds.
 //! Not here: rows (relation.rs), Arrow's C interface (export.rs).
 
+use std::time::{Duration, Instant};
 use std::vec::IntoIter;
 
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
-use grouse::Query;
+use grouse::{Error, Query};
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 
 use crate::borrowed::Borrowed;
@@ -27,6 +29,8 @@ pub struct Running {
     batches: BatchSource,
     watch: Watch,
     flag: StopFlag,
+    /// When the run ends, whatever is left.
+    deadline: Option<Instant>,
     borrowed: Borrowed,
 }
 
@@ -59,6 +63,7 @@ impl Running {
             },
             watch: Watch::new(),
             flag: StopFlag::default(),
+            deadline: None,
             borrowed: Borrowed::default(),
         })
     }
@@ -70,6 +75,7 @@ impl Running {
             batches: BatchSource::Kept(batches.into_iter()),
             watch: Watch::new(),
             flag: StopFlag::default(),
+            deadline: None,
             borrowed: Borrowed::default(),
         }
     }
@@ -77,6 +83,21 @@ impl Running {
     /// The same run, which ends when `flag` is set.
     pub fn stopped_by(self, flag: StopFlag) -> Running {
         Running { flag, ..self }
+    }
+
+    /// The number of rows that are left, if that is known after `patience`; the run is over then.
+    pub fn count_left(&mut self, py: Python<'_>, patience: Duration) -> PyResult<Option<usize>> {
+        self.deadline = Some(Instant::now() + patience);
+        let mut rows = 0;
+        loop {
+            match self.next(py) {
+                Ok(Some(batch)) => rows += batch.num_rows(),
+                Ok(None) => return Ok(Some(rows)),
+                // Whoever wants the rows will hear of what is wrong with them.
+                Err(failure) if failure.is_instance_of::<PyException>(py) => return Ok(None),
+                Err(interrupt) => return Err(interrupt),
+            }
+        }
     }
 
     /// The same run, whose batches have nothing of this memory.
@@ -95,9 +116,12 @@ impl Running {
             batches,
             watch,
             flag,
+            deadline,
             borrowed,
             ..
         } = &mut *self;
+        let deadline = *deadline;
+        let in_time = move || deadline.map_or(Ok(()), check_time);
         let item = match batches {
             BatchSource::Over => return Ok(None),
             BatchSource::Kept(kept) => return Ok(kept.next()),
@@ -107,9 +131,11 @@ impl Running {
                 display,
                 begun,
             } => flag.check().and_then(|()| begun.check()).and_then(|()| {
+                in_time()?;
                 watch.wait(py, stream.next(), |py| {
                     flag.check()?;
                     begun.check()?;
+                    in_time()?;
                     display.tick(py, || query.progress())
                 })
             }),
@@ -151,5 +177,13 @@ impl Running {
         let over = std::mem::replace(&mut self.batches, BatchSource::Over);
         // What a query holds may be large, and sources may be waiting for the interpreter.
         py.detach(|| drop(over));
+    }
+}
+
+/// An error after a moment.
+fn check_time(deadline: Instant) -> PyResult<()> {
+    match Instant::now() > deadline {
+        true => Err(raise(Error::Cancelled)),
+        false => Ok(()),
     }
 }

@@ -139,6 +139,24 @@ def test_a_table(con):
     assert "3 rows" in con.sql("SELECT number FROM numbers(3)")._repr_html_()
 
 
+def test_counting_has_an_end_and_no_errors(con):
+    shown = repr(con.sql("SELECT number FROM numbers(5000)"))
+    assert shown.splitlines()[-1] == "20 of 5,000 rows"
+    # A row that nobody asked for is wrong.
+    late = con.sql("SELECT CAST(CASE WHEN number < 299999 THEN '1' ELSE 'x' END AS INTEGER) AS n FROM numbers(300000)")
+    assert late._repr_html_().count("<tr>") >= 20
+
+
+def test_a_plan(con):
+    relation = con.sql("SELECT number % 3 AS g, count(*) AS n FROM numbers(1000000) WHERE number > 5 GROUP BY g")
+    plan = relation.explain(analyze=True)
+    assert isinstance(plan, str) and "metrics=[" in plan
+    page = plan._repr_html_()
+    assert "% of the time" in page and "&gt;" in page and page.startswith("<pre")
+    assert "".join(Cells(page).texts).count("Exec") == plan.count("Exec")
+    assert "% of the time" not in relation.explain()._repr_html_()
+
+
 def drawn(plot) -> xml.Element:
     assert plot.svg == plot._repr_html_()
     return xml.fromstring(plot.svg)

@@ -11,7 +11,7 @@ import types
 from collections.abc import Iterable
 
 # What Python asks for by itself, and a part may have.
-_SPECIAL = {"__len__", "__getitem__", "__getattr__", "__contains__"}
+_SPECIAL = {"__len__", "__getitem__", "__getattr__", "__contains__", "__reduce__"}
 
 
 def extend(native: type, parts: Iterable[type]) -> None:

@@ -11,8 +11,9 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
-from grouse._native import Relation
+from grouse._native import Relation, default_connection
 from grouse._text import quoted
+from grouse.errors import TypeError
 
 # What only type checkers read is not imported: it takes as long as all of this package.
 TYPE_CHECKING = False
@@ -147,3 +148,22 @@ def written(relation: Relation) -> str:
     if made is None:
         return relation._text
     return made.statement([f"({written(source)})" for source in made.sources])
+
+
+def is_text(relation: Relation) -> bool:
+    """Whether the statement that `written` gives means the relation anywhere: it and those below have no values of this process."""
+    made: Any = relation.__dict__.get(_MADE)
+    return relation._is_text if made is None else all(map(is_text, made.sources))
+
+
+def read_again(text: str, kind: str, alias: str | None) -> Relation:
+    """The relation of a statement that another process has written."""
+    return marked(default_connection()._plan(text, {}), kind, alias)
+
+
+def pickled(relation: Relation) -> tuple[Callable[..., Relation], tuple[Any, ...]]:
+    """How pickle makes the relation again."""
+    if not is_text(relation):
+        raise TypeError("a relation over variables, with parameters, or of a statement that has run cannot be pickled: "
+                        "pickle its rows, or write them to a file")
+    return read_again, (written(relation), kind_of(relation), relation.__dict__.get(_ALIAS))

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from grouse._native import Relation
-from grouse._relation.derived import derive, written
+from grouse._relation.derived import derive, pickled, written
 
 # What only type checkers read is not imported: it takes as long as all of this package.
 TYPE_CHECKING = False
@@ -35,6 +35,10 @@ class Results:
     def shape(self: Relation) -> tuple[int, int]:
         """The number of rows and of columns; the rows are counted by a query."""
         return len(self), len(self.columns)
+
+    def __reduce__(self: Relation) -> tuple[Any, ...]:
+        """For pickle: the statement, planned anew on the default connection of the process that reads it."""
+        return pickled(self)
 
     def __len__(self: Relation) -> int:
         """The number of rows, counted by a query."""
