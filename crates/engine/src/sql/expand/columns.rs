@@ -526,11 +526,7 @@ fn pattern_in(expr: &Expr) -> Option<String> {
 }
 
 /// The columns that a call of COLUMNS stands for.
-fn chosen_by(
-    call: &Function,
-    columns: &[Column],
-    scope: &Scope<'_>,
-) -> Result<Vec<ChosenColumn>> {
+fn chosen_by(call: &Function, columns: &[Column], scope: &Scope<'_>) -> Result<Vec<ChosenColumn>> {
     let all = || {
         with_options(
             columns.iter().collect(),
