@@ -201,7 +201,9 @@ fn moments_of_both_kinds_are_one_column() {
 fn bytes_are_no_moments() {
     let (folder, session) = (tempfile::tempdir().unwrap(), session());
     plain(&folder, "a.parquet", &[moment(0, 1_500)]);
-    let bytes: ArrayRef = Arc::new(FixedSizeBinaryArray::from(vec![b"123456789012"]));
+    let bytes: ArrayRef = Arc::new(
+        FixedSizeBinaryArray::try_from_iter([b"123456789012"].into_iter()).expect("bytes"),
+    );
     let batch = RecordBatch::try_from_iter([("at", bytes)]).unwrap();
     write_parquet(&folder.path().join("b.parquet"), &batch);
     let table = format!(
