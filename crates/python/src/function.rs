@@ -15,8 +15,9 @@ use arrow::array::{
 use arrow::buffer::NullBuffer;
 use arrow::compute::{CastOptions, cast, cast_with_options, concat, filter, take};
 use arrow::datatypes::{DataType, Field, FieldRef, Schema};
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::{Result, ScalarValue, plan_err};
 use datafusion::error::DataFusionError;
+use datafusion::logical_expr::type_coercion::functions;
 use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
@@ -63,7 +64,7 @@ impl Definition {
         };
         let signature = match self.arguments.map(usize::try_from) {
             None if kinds.is_empty() => Signature::nullary(volatility),
-            None => Signature::exact(kinds, volatility),
+            None => Signature::user_defined(volatility),
             Some(Ok(0)) => Signature::nullary(volatility),
             Some(Ok(count)) => Signature::any(count, volatility),
             Some(Err(_)) => Signature::variadic_any(volatility),
@@ -72,6 +73,7 @@ impl Definition {
             name: self.name,
             connection,
             signature,
+            parameters: kinds,
             result,
             callable: Arc::new(self.function),
             style: match self.style.as_str() {
@@ -121,6 +123,8 @@ struct PythonFunction {
     /// The address of its connection.
     connection: usize,
     signature: Signature,
+    /// Their types, where these are declared.
+    parameters: Vec<DataType>,
     result: DataType,
     callable: Arc<Py<PyAny>>,
     style: CallStyle,
@@ -151,6 +155,23 @@ impl ScalarUDFImpl for PythonFunction {
         &self.signature
     }
 
+    fn coerce_types(&self, given: &[DataType]) -> Result<Vec<DataType>> {
+        let mut pairs = self.parameters.iter().zip(given);
+        match given.len() == self.parameters.len() && pairs.all(|(to, of)| takes(to, of)) {
+            true => Ok(self.parameters.clone()),
+            false => {
+                let listed = |types: &[DataType]| {
+                    let names: Vec<String> = types.iter().map(type_name).collect();
+                    names.join(", ")
+                };
+                let (name, given, declared) = (&self.name, listed(given), listed(&self.parameters));
+                plan_err!(
+                    "function '{name}' does not take ({given}); it is written {name}({declared})"
+                )
+            }
+        }
+    }
+
     fn return_type(&self, _arguments: &[DataType]) -> Result<DataType> {
         Ok(self.result.clone())
     }
@@ -172,6 +193,16 @@ impl ScalarUDFImpl for PythonFunction {
             false => ColumnarValue::Array(found),
         })
     }
+}
+
+/// Whether a parameter takes values of this type. Integers become those of any width: one that does not fit is an error.
+#[expect(
+    deprecated,
+    reason = "DataFusion's rule for exact signatures has no other door"
+)]
+fn takes(parameter: &DataType, of: &DataType) -> bool {
+    let is_widened = || functions::can_coerce_from(parameter, of);
+    parameter.is_integer() && of.is_integer() || is_widened()
 }
 
 impl PythonFunction {
