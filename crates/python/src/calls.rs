@@ -1,10 +1,23 @@
-//! Whose function runs on this thread.
+//! Calls of functions written in Python: whose function runs on this thread, and that none runs when the interpreter ends.
 //!
-//! In: calls of functions written in Python. Out: whether a connection is asked from within one of its own.
+//! In: calls. Out: whether a connection is asked from within one of its own, and whether a call has to stop.
 //! Invariant: such a call holds a worker of the connection, so that a statement of the same one might wait for itself for ever.
+//! Once the interpreter begins to end, no call begins, and it waits for those that run: a thread within Python would be ended by
+//! it, and with it the process.
 //! Not here: the functions (function.rs), the refusal (shared.rs).
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use pyo3::prelude::*;
+
+/// Calls that run, or are about to look whether they may.
+static RUNNING: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the interpreter ends.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
 
 thread_local! {
     /// The connection, by its address.
@@ -17,21 +30,49 @@ pub struct Calling {
 }
 
 impl Calling {
-    /// Of the connection at this address.
-    pub fn of(connection: usize) -> Calling {
-        Calling {
-            before: CALLING.replace(connection),
+    /// Of the connection at this address; `None` once the interpreter ends.
+    pub fn of(connection: usize) -> Option<Calling> {
+        RUNNING.fetch_add(1, Ordering::SeqCst);
+        if IS_ENDING.load(Ordering::SeqCst) {
+            RUNNING.fetch_sub(1, Ordering::SeqCst);
+            return None;
         }
+        Some(Calling {
+            before: CALLING.replace(connection),
+        })
+    }
+
+    /// Whether the rest of its rows is not wanted.
+    pub fn has_to_stop(&self) -> bool {
+        IS_ENDING.load(Ordering::Relaxed) || grouse::query_is_over()
     }
 }
 
 impl Drop for Calling {
     fn drop(&mut self) {
         CALLING.set(self.before);
+        RUNNING.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
 /// Whether a function of the connection at this address runs here.
 pub fn is_called_by(connection: usize) -> bool {
     CALLING.get() == connection
+}
+
+/// Has the interpreter wait for calls before it ends.
+pub fn end_with_the_interpreter(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let wait = wrap_pyfunction!(end_calls, module)?;
+    let exit = module.py().import("atexit")?;
+    exit.call_method1("register", (wait,)).map(drop)
+}
+
+#[pyfunction]
+fn end_calls(py: Python<'_>) -> PyResult<()> {
+    IS_ENDING.store(true, Ordering::SeqCst);
+    while RUNNING.load(Ordering::SeqCst) > 0 {
+        py.check_signals()?;
+        py.detach(|| sleep(Duration::from_millis(1)));
+    }
+    Ok(())
 }

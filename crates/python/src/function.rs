@@ -232,15 +232,30 @@ impl PythonFunction {
         if rows == 0 {
             return Ok(new_empty_array(&self.result));
         }
-        let _calling = Calling::of(self.connection);
+        let ended = || Err(self.failed("cannot run: the Python interpreter has ended"));
+        let Some(calling) = Calling::of(self.connection) else {
+            return ended();
+        };
         let called = Python::try_attach(|py| match self.style {
-            CallStyle::Rows => self.by_row(py, columns, rows),
+            CallStyle::Rows => self.by_row(py, columns, rows, &calling),
+            CallStyle::Batches if calling.has_to_stop() => Err(self.stopped()),
             CallStyle::Batches => self.by_batch(py, columns, rows),
         });
-        called.unwrap_or_else(|| Err(self.failed("cannot run: the Python interpreter has ended")))
+        called.unwrap_or_else(ended)
     }
 
-    fn by_row(&self, py: Python<'_>, columns: &[ArrayRef], rows: usize) -> Result<ArrayRef> {
+    /// Nobody sees it: the query is over.
+    fn stopped(&self) -> DataFusionError {
+        self.failed("was stopped")
+    }
+
+    fn by_row(
+        &self,
+        py: Python<'_>,
+        columns: &[ArrayRef],
+        rows: usize,
+        calling: &Calling,
+    ) -> Result<ArrayRef> {
         let mut arguments = Vec::with_capacity(columns.len());
         for column in columns {
             let values = objects(py, column, &mut ObjectCache::default());
@@ -248,6 +263,9 @@ impl PythonFunction {
         }
         let mut values = Vec::with_capacity(rows);
         for _ in 0..rows {
+            if calling.has_to_stop() {
+                return Err(self.stopped());
+            }
             // Every column has as many values as there are rows.
             let row = arguments
                 .iter_mut()

@@ -49,6 +49,7 @@ mod native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         grouse_allocator::keep_pages();
+        crate::calls::end_with_the_interpreter(module)?;
         module.add("__version__", env!("CARGO_PKG_VERSION"))
     }
 }

@@ -5,7 +5,10 @@ from __future__ import annotations
 import datetime
 import decimal
 import random
+import subprocess
+import sys
 import threading
+import time
 import uuid
 
 import duckdb
@@ -351,3 +354,51 @@ def test_the_module_has_them(duck):
         assert grouse.sql("SELECT of_module(1)").fetchall() == [(2,)]
     finally:
         grouse.remove_function("of_module")
+
+
+@pytest.mark.parametrize("end", ["raise", "fetchone", "interrupt", "daemon"])
+def test_the_process_ends_while_a_function_runs(tmp_path, end):
+    script = f"""
+import os, threading, time, grouse
+con = grouse.connect(threads=2)
+def slow(x):
+    if x == 10 and {end == "raise"!r}:
+        raise ValueError("ten")
+    time.sleep(0.001)
+    return x
+con.create_function("slow", slow, ["BIGINT"], "BIGINT")
+relation = con.sql("SELECT slow(number) FROM numbers(200000)")
+if {end == "daemon"!r}:
+    threading.Thread(target=relation.fetchall, daemon=True).start()
+    time.sleep(0.3)
+elif {end == "interrupt"!r}:
+    threading.Timer(0.3, con.interrupt).start()
+    relation.fetchall()
+elif {end == "raise"!r}:
+    relation.fetchall()
+else:
+    relation.fetchone()
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode in (0, 1), (done.returncode, done.stderr)
+    assert "panicked" not in done.stderr and "Fatal" not in done.stderr, done.stderr
+
+
+def test_a_query_that_is_over_calls_no_more(con):
+    calls = []
+
+    def slow(x):
+        calls.append(x)
+        time.sleep(0.002)
+        return x
+
+    con.create_function("slow", slow, ["BIGINT"], "BIGINT")
+    with pytest.raises(grouse.Error):
+        timer = threading.Timer(0.3, con.interrupt)
+        timer.start()
+        con.sql("SELECT sum(slow(number)) FROM numbers(1000000)").fetchall()
+    time.sleep(0.1)
+    after = len(calls)
+    assert con.sql("SELECT 1").fetchall() == [(1,)]
+    time.sleep(0.1)
+    assert len(calls) <= after + 4

@@ -14,7 +14,7 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::LazyLock;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
@@ -90,7 +90,11 @@ impl FairShares {
         running.push(Arc::clone(&used));
         self.count.store(running.len(), Ordering::Relaxed);
         drop(running);
-        Arc::new(FairShare { shares: self, used })
+        Arc::new(FairShare {
+            shares: self,
+            used,
+            is_over: AtomicBool::new(false),
+        })
     }
 }
 
@@ -98,6 +102,8 @@ impl FairShares {
 pub(crate) struct FairShare {
     shares: &'static FairShares,
     used: Arc<Used>,
+    /// Nobody wants its rows any more, though tasks of it may run.
+    is_over: AtomicBool,
 }
 
 impl Drop for FairShare {
@@ -108,7 +114,21 @@ impl Drop for FairShare {
     }
 }
 
+/// Ends the query when it is dropped.
+pub(crate) struct EndWhenDropped(pub Arc<FairShare>);
+
+impl Drop for EndWhenDropped {
+    fn drop(&mut self) {
+        self.0.end();
+    }
+}
+
 impl FairShare {
+    /// Says to its tasks that nobody wants their rows.
+    pub fn end(&self) {
+        self.is_over.store(true, Ordering::Relaxed);
+    }
+
     fn is_alone(&self) -> bool {
         self.shares.count.load(Ordering::Relaxed) < 2
     }
@@ -247,6 +267,14 @@ fn has_had_its_turn() -> bool {
 /// The share of the task that runs on this thread, for tasks that it spawns.
 pub(crate) fn current() -> Option<Arc<FairShare>> {
     RUNNING.with_borrow(|running| running.as_ref().map(|task| Arc::clone(&task.share)))
+}
+
+/// Whether the query whose task runs on this thread was stopped. For work that does not give way by itself.
+pub fn query_is_over() -> bool {
+    RUNNING.with_borrow(|running| {
+        let task = running.as_ref();
+        task.is_some_and(|task| task.share.is_over.load(Ordering::Relaxed))
+    })
 }
 
 /// Has tasks that DataFusion spawns take turns as the tasks do that spawn them.

@@ -69,7 +69,7 @@ impl Session {
 
     /// Whether a call of this name means something: of functions, macros, forms of SQL. The planner knows them all.
     async fn is_callable(&self, name: &str) -> bool {
-        for arguments in ["", "NULL"] {
+        for arguments in ["", "NULL", "NULL, TRUE"] {
             let planned = self.query(&format!("SELECT {name}({arguments})")).await;
             let unknown = planned.map_err(|error| match error.kind() {
                 Error::UnknownFunction { name: of, .. } => of.eq_ignore_ascii_case(name),

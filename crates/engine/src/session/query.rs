@@ -21,7 +21,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::error::{Error, Result};
-use crate::runtime::fair_shares::{self, taking_turns};
+use crate::runtime::fair_shares::{self, EndWhenDropped, taking_turns};
 use crate::runtime::options::SessionOptions;
 use crate::runtime::trace::{Lane, Phase, Recorder, Trace};
 use crate::scan::error_location::locate_error;
@@ -163,6 +163,7 @@ impl Query {
             writes: Arc::clone(&self.writes),
             context: Arc::clone(&self.context),
             text: Arc::clone(&self.text),
+            share: EndWhenDropped(share),
             _timeout: timeout,
             _workers: Arc::clone(&self.workers),
         }))
@@ -246,6 +247,8 @@ struct MergedPartitions {
     writes: Arc<Writes>,
     context: Arc<TaskContext>,
     text: Arc<str>,
+    /// Dropped, it tells tasks that do not give way.
+    share: EndWhenDropped,
     /// Dropped, it stops the clock.
     _timeout: JoinSet<()>,
     _workers: Arc<Workers>,
@@ -264,6 +267,7 @@ enum ResultState {
 impl MergedPartitions {
     fn end(&mut self) {
         self.state = ResultState::Done;
+        self.share.0.end();
         self.tasks.abort_all();
         self.writes.discard();
         self.clock.ended.get_or_init(Instant::now);

@@ -28,9 +28,9 @@ pub(crate) fn decimal_quotient(x: Expr, y: Expr) -> Expr {
     ScalarUDF::new_from_impl(DecimalQuotient { signature }).call(vec![x, y])
 }
 
-/// Whether one operand is a decimal, the other one too or an integer.
+/// Whether one operand is a decimal, the other one too, an integer or NULL.
 pub(crate) fn is_of_decimals(x: &DataType, y: &DataType) -> bool {
-    let is_exact = |of: &DataType| of.is_decimal() || of.is_integer();
+    let is_exact = |of: &DataType| of.is_decimal() || of.is_integer() || of.is_null();
     (x.is_decimal() || y.is_decimal()) && is_exact(x) && is_exact(y)
 }
 
