@@ -26,6 +26,9 @@ const BETWEEN: DataType = DataType::Decimal128(INTEGER_DIGITS + 1, 1);
 /// Digits behind the point of a decimal with room for any of these integers.
 const PLACES: u8 = DECIMAL128_MAX_PRECISION - INTEGER_DIGITS;
 
+/// Up to here doubles are all integers.
+const EXACT_MAX: u64 = 1 << 53;
+
 /// Functions that compare the elements of a list, their first argument, with the second one.
 const OF_ELEMENTS: [&str; 7] = [
     ANY_EQUAL,
@@ -44,10 +47,10 @@ pub(super) fn compared(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
         .iter()
         .map(|operand| among_integers(operand))
         .collect();
-    let is_needed = literals.iter().flatten().any(|(_, is_needed)| *is_needed);
+    let has_literals = literals.iter().any(Option::is_some);
     let are_apart = literals.first().is_some_and(Option::is_none)
         || literals.iter().skip(1).all(Option::is_none);
-    if !is_needed || !are_apart {
+    if !has_literals || !are_apart {
         return false;
     }
     let others = operands.iter().zip(&literals);
@@ -56,6 +59,14 @@ pub(super) fn compared(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let Some(kinds) = kinds.collect::<Option<Vec<DataType>>>() else {
         return false;
     };
+    let others = operands.iter().zip(&literals);
+    let others = others.filter(|(_, literal)| literal.is_none()).zip(&kinds);
+    let far = others.filter(|((operand, _), kind)| may_be_far(operand, kind));
+    // One double would make two far integers the same, whatever the literal is.
+    let is_needed = literals.iter().flatten().any(|(_, is_needed)| *is_needed) || far.count() > 1;
+    if !is_needed {
+        return false;
+    }
     let has_sign = |kind: &DataType| kind.is_null() || kind.is_signed_integer();
     if !kinds.iter().all(|kind| has_sign(kind) || kind.is_integer()) {
         return false;
@@ -79,6 +90,16 @@ pub(super) fn compared(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
         **operand = Expr::Literal(value, None);
     }
     true
+}
+
+/// Whether an operand may be an integer that no double is.
+fn may_be_far(operand: &Expr, kind: &DataType) -> bool {
+    match operand {
+        Expr::Literal(ScalarValue::Int64(Some(value)), _) => value.unsigned_abs() > EXACT_MAX,
+        Expr::Literal(ScalarValue::UInt64(Some(value)), _) => *value > EXACT_MAX,
+        Expr::Literal(..) => false,
+        _ => is_wide(kind),
+    }
 }
 
 /// The number that stands among integers where a literal stands, and whether a double might be another one.
