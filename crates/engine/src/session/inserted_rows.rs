@@ -23,8 +23,9 @@ use crate::scan::replaced_rows::Replaceable;
 use crate::scan::schema::with_further_tables;
 use crate::session::query::Query;
 use crate::sql::changes::changed_rows::{HIT, place_of};
+use crate::sql::changes::free_names::FreeNames;
 use crate::sql::changes::inserted_rows::{
-    CONFLICTS, Conflict, ConflictAction, InsertedRows, PLACE, excluded, new_value,
+    CONFLICTS, Conflict, ConflictAction, InsertedRows, PLACE,
 };
 use crate::sql::params::Params;
 
@@ -139,14 +140,15 @@ impl Session {
         let schema = &update.rows.schema;
         let columns = schema.fields().iter().map(|field| field.name().clone());
         let columns: Vec<String> = columns.collect();
-        let (query, assigned) = update.insert.updates(update.conflict, &columns)?;
-        let conflicts = table_of(CONFLICTS, update.rows.beside(pairs)?)?;
+        let names = FreeNames::beside(&columns);
+        let (query, assigned) = (update.insert).updates(update.conflict, &columns, &names)?;
+        let conflicts = table_of(CONFLICTS, update.rows.beside(pairs, &names)?)?;
         let updated = async {
             let plan = self.planned(planning, query, params).await?;
             if is_volatile(&plan)? && has_condition(update.conflict) {
                 return Err(volatile_update());
             }
-            let plan = with_new_values(plan, schema, &assigned)?;
+            let plan = with_new_values(plan, schema, &assigned, &names)?;
             self.all_rows(planning, &plan).await
         };
         let updated = with_further_tables(conflicts, updated).await?;
@@ -185,7 +187,7 @@ fn all_inserted(new: RecordBatch) -> TableChange {
 
 impl Rows {
     /// Rows that are there, each beside the new one that has met it, with its place.
-    fn beside(&self, pairs: &[(usize, usize)]) -> Result<RecordBatch> {
+    fn beside(&self, pairs: &[(usize, usize)], names: &FreeNames) -> Result<RecordBatch> {
         let (old, new): (Vec<usize>, Vec<usize>) = pairs.iter().copied().unzip();
         let places = Int64Array::from_iter_values(old.iter().map(|&place| place as i64));
         let (old, new) = (rows_at(&self.old, &old)?, rows_at(&self.new, &new)?);
@@ -197,10 +199,10 @@ impl Rows {
                 .map(|field| field.as_ref().clone()),
         );
         fields.extend(self.schema.fields().iter().map(|field| {
-            let name = excluded(field.name());
+            let name = names.excluded(field.name());
             field.as_ref().clone().with_name(name)
         }));
-        fields.push(Field::new(PLACE, DataType::Int64, false));
+        fields.push(Field::new(names.of(PLACE), DataType::Int64, false));
         let mut columns = [old.columns(), new.columns()].concat();
         columns.push(Arc::new(places));
         Ok(RecordBatch::try_new(
@@ -258,6 +260,7 @@ fn with_new_values(
     plan: LogicalPlan,
     schema: &SchemaRef,
     assigned: &[Option<usize>],
+    names: &FreeNames,
 ) -> Result<LogicalPlan> {
     let column = |name: &str| {
         let found = plan.schema().columns();
@@ -271,14 +274,14 @@ fn with_new_values(
         let value = match assigned {
             None => Expr::Column(own),
             Some(index) => {
-                let new = cast(column(&new_value(*index))?, field.data_type().clone());
-                when(column(HIT)?, new).otherwise(Expr::Column(own))?
+                let new = cast(column(&names.new_value(*index))?, field.data_type().clone());
+                when(column(&names.of(HIT))?, new).otherwise(Expr::Column(own))?
             }
         };
         items.push(value.alias(field.name()));
     }
-    items.push(column(PLACE)?.alias(PLACE));
-    let hit = column(HIT)?;
+    items.push(column(&names.of(PLACE))?.alias(names.of(PLACE)));
+    let hit = column(&names.of(HIT))?;
     let plan = LogicalPlanBuilder::from(plan).filter(hit)?;
     Ok(plan.project(items)?.build()?)
 }

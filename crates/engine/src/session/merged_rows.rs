@@ -21,7 +21,8 @@ use crate::error::{Error, Result};
 use crate::scan::replaced_rows::Replaceable;
 use crate::scan::schema::with_further_tables;
 use crate::session::query::Query;
-use crate::sql::changes::inserted_rows::{PLACE, new_value};
+use crate::sql::changes::free_names::FreeNames;
+use crate::sql::changes::inserted_rows::PLACE;
 use crate::sql::changes::merged_rows::{
     ACTION, MergedColumns, MergedKind, MergedRows, SOURCE, SOURCE_PLACE, TARGET,
 };
@@ -73,8 +74,8 @@ impl Session {
         params: &Params,
     ) -> Result<MadeRows> {
         let source = self.planned(planning, merge.source()?, params).await?;
-        let names = source.schema().fields().iter();
-        let names: Vec<String> = names.map(|field| field.name().clone()).collect();
+        let others = source.schema().fields().iter();
+        let others: Vec<String> = others.map(|field| field.name().clone()).collect();
         let source_schema = Arc::new(source.schema().as_arrow().clone());
         let source = self.all_rows(planning, &source).await?;
         let source = match source.first().map(|batch| batch.schema()) {
@@ -83,15 +84,19 @@ impl Session {
         };
         let columns = merging.schema.fields().iter();
         let columns: Vec<String> = columns.map(|field| field.name().clone()).collect();
-        let (query, clauses) = merge.actions(&columns, &names)?;
-        let mut tables = table_of(TARGET, numbered(&merging.old, PLACE)?)?;
-        tables.extend(table_of(SOURCE, numbered(&source, SOURCE_PLACE)?)?);
+        let names = FreeNames::beside(columns.iter().chain(&others));
+        let (query, clauses) = merge.actions(&columns, &others, &names)?;
+        let mut tables = table_of(TARGET, numbered(&merging.old, &names.of(PLACE))?)?;
+        tables.extend(table_of(
+            SOURCE,
+            numbered(&source, &names.of(SOURCE_PLACE))?,
+        )?);
         let made = async {
             let plan = self.planned(planning, query, params).await?;
             if is_volatile(&plan)? {
                 return Err(volatile_merge());
             }
-            let plan = merging.with_values(plan, &clauses)?;
+            let plan = merging.with_values(plan, &clauses, &names)?;
             self.all_rows(planning, &plan).await
         };
         let made = with_further_tables(tables, made).await?;
@@ -108,20 +113,25 @@ struct Merging {
 
 impl Merging {
     /// Of the pairs about which a clause decides, the table's columns as they become, the place of the row and the clause.
-    fn with_values(&self, plan: LogicalPlan, clauses: &[MergedColumns]) -> Result<LogicalPlan> {
+    fn with_values(
+        &self,
+        plan: LogicalPlan,
+        clauses: &[MergedColumns],
+        names: &FreeNames,
+    ) -> Result<LogicalPlan> {
         let all = plan.schema().columns();
         let column = |name: &str| {
             let found = all.iter().find(|column| column.name == name);
             let missing = || Error::Internal(format!("no column {name}"));
             found.cloned().map(Expr::Column).ok_or_else(missing)
         };
-        let action = column(ACTION)?;
+        let action = column(&names.of(ACTION))?;
         let mut items = Vec::new();
         for (place, (field, own)) in self.schema.fields().iter().zip(&all).enumerate() {
             let mut value = Expr::Column(own.clone());
             for (number, clause) in (1_i64..).zip(clauses) {
                 let new = match (clause.values[place], clause.kind) {
-                    (Some(index), _) => column(&new_value(index))?,
+                    (Some(index), _) => column(&names.new_value(index))?,
                     (None, MergedKind::Inserted) => self.default(field.name()),
                     (None, _) => continue,
                 };
@@ -131,8 +141,8 @@ impl Merging {
             }
             items.push(value.alias(field.name()));
         }
-        items.push(column(PLACE)?.alias(PLACE));
-        items.push(cast(action.clone(), DataType::Int64).alias(ACTION));
+        items.push(column(&names.of(PLACE))?.alias(names.of(PLACE)));
+        items.push(cast(action.clone(), DataType::Int64).alias(names.of(ACTION)));
         let decided = action.not_eq(lit(0_i64));
         let plan = LogicalPlanBuilder::from(plan).filter(decided)?;
         Ok(plan.project(items)?.build()?)
@@ -209,11 +219,15 @@ impl MadeRows {
         })
     }
 
-    /// The rows as RETURNING sees them, with what was done behind.
+    /// The rows as RETURNING sees them, with what was done behind; a column of the table that has this name hides it.
     fn shown(&self) -> Result<RecordBatch> {
+        let schema = self.rows.schema();
+        let is_action = |field: &Arc<Field>| field.name().eq_ignore_ascii_case(MERGE_ACTION);
+        if schema.fields().iter().any(is_action) {
+            return Ok(self.rows.clone());
+        }
         let mark = HashMap::from([(MERGE_ACTION.to_string(), String::new())]);
         let action = Field::new(MERGE_ACTION, DataType::Utf8, false).with_metadata(mark);
-        let schema = self.rows.schema();
         let fields = schema.fields().iter().map(|field| field.as_ref().clone());
         let fields: Vec<Field> = fields.chain([action]).collect();
         let names = self.kinds.iter().map(|kind| kind.name());

@@ -8,6 +8,7 @@
 
 pub(in crate::sql) mod assigned_lists;
 pub(in crate::sql) mod constraints;
+pub(crate) mod free_names;
 pub(crate) mod changed_rows;
 pub(crate) mod alterations;
 mod kept_constraints;

@@ -16,6 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result, nearest_names};
 use crate::functions::ROW_VALUE;
 use crate::sql::ast::{parse_statement, quoted};
+use crate::sql::changes::free_names::FreeNames;
 use crate::sql::changes::returning::Returning;
 use crate::sql::walk::Walk;
 
@@ -89,8 +90,11 @@ impl NewValues {
     }
 }
 
-/// The name of the column that says whether a row is changed.
+/// The column that says whether a row is changed.
 pub(crate) const HIT: &str = "hidden: hit";
+
+/// The row of FROM that is found for a row of the table.
+const FOUND: &str = "found";
 
 /// The change that a statement is, if it reads more than its own rows and has no clause beyond.
 pub(crate) fn of(statement: &DataFusionStatement) -> Option<ChangedRows> {
@@ -234,15 +238,17 @@ impl ChangedRows {
     /// The query of all rows as they are after the change, those that are deleted as they were, with [`HIT`] behind.
     pub(crate) fn marked(&self, columns: &[String]) -> Result<DataFusionStatement> {
         let ChangedRows { table, alias, .. } = self;
+        let names = self.names(columns);
+        let is_hit = names.quoted(HIT);
         let rows = match &self.change {
             Change::Delete => {
                 let hit = self.hit();
-                format!("SELECT {alias}.*, ({hit}) IS TRUE AS \"{HIT}\" FROM {table} AS {alias}")
+                format!("SELECT {alias}.*, ({hit}) IS TRUE AS {is_hit} FROM {table} AS {alias}")
             }
             Change::Update(values) => {
-                let items = self.items(values, columns)?;
-                let from = self.with_new(values);
-                format!("SELECT {items}, coalesce(\"{HIT}\", false) AS \"{HIT}\" FROM {from}")
+                let items = self.items(values, columns, &names)?;
+                let from = self.with_new(values, &names);
+                format!("SELECT {items}, coalesce({is_hit}, false) AS {is_hit} FROM {from}")
             }
         };
         parse_statement(&rows)
@@ -263,19 +269,28 @@ impl ChangedRows {
     }
 
     fn updated(&self, values: &[NewValues], columns: &[String]) -> Result<String> {
-        let items = self.items(values, columns)?;
-        Ok(format!("SELECT {items} FROM {}", self.with_new(values)))
+        let names = self.names(columns);
+        let items = self.items(values, columns, &names)?;
+        let from = self.with_new(values, &names);
+        Ok(format!("SELECT {items} FROM {from}"))
+    }
+
+    /// Names for what stands beside the table and its columns.
+    fn names(&self, columns: &[String]) -> FreeNames {
+        FreeNames::beside(columns.iter().chain([&self.alias.value]))
     }
 
     /// The columns of the table after the change.
-    fn items(&self, values: &[NewValues], columns: &[String]) -> Result<String> {
+    fn items(&self, values: &[NewValues], columns: &[String], names: &FreeNames) -> Result<String> {
         let ChangedRows { alias, others, .. } = self;
+        let (found, is_hit) = (names.quoted(FOUND), names.quoted(HIT));
         let mut changed = vec![None; columns.len()];
         for (index, new) in values.iter().enumerate() {
+            let name = quoted(&names.new_value(index));
             let all = match (&new.assigned, others) {
                 (Assigned::Value(value), None) => format!("({value})"),
-                (Assigned::Row(_), None) => format!("{alias}.\"new {index}\""),
-                (_, Some(_)) => format!("\"found\".\"new {index}\""),
+                (Assigned::Row(_), None) => format!("{alias}.{name}"),
+                (_, Some(_)) => format!("{found}.{name}"),
             };
             for (place, column) in new.columns.iter().enumerate() {
                 changed[place_of(column, columns)?] = Some(new.for_column(place, &all));
@@ -286,7 +301,7 @@ impl ChangedRows {
             match new {
                 None => format!("{alias}.{column}"),
                 Some(new) => {
-                    format!("CASE WHEN \"{HIT}\" THEN {new} ELSE {alias}.{column} END AS {column}")
+                    format!("CASE WHEN {is_hit} THEN {new} ELSE {alias}.{column} END AS {column}")
                 }
             }
         });
@@ -294,7 +309,7 @@ impl ChangedRows {
     }
 
     /// The rows of the table, and beside each whether it is changed and what is assigned then.
-    fn with_new(&self, values: &[NewValues]) -> String {
+    fn with_new(&self, values: &[NewValues], names: &FreeNames) -> String {
         let ChangedRows {
             table,
             alias,
@@ -302,15 +317,17 @@ impl ChangedRows {
             condition,
             ..
         } = self;
-        let values = values.iter().enumerate();
+        let (found, is_hit) = (names.quoted(FOUND), names.quoted(HIT));
+        let values =
+            (values.iter().enumerate()).map(|(index, new)| (quoted(&names.new_value(index)), new));
         let Some(others) = others else {
             let hits = format!(
-                "(SELECT *, ({condition}) IS TRUE AS \"{HIT}\" FROM {table} AS {alias}) AS {alias}"
+                "(SELECT *, ({condition}) IS TRUE AS {is_hit} FROM {table} AS {alias}) AS {alias}"
             );
             let rows = values.filter(|(_, new)| matches!(new.assigned, Assigned::Row(_)));
-            let rows = rows.map(|(index, new)| {
+            let rows = rows.map(|(name, new)| {
                 let value = new.value();
-                format!(", CASE WHEN \"{HIT}\" THEN {value} END AS \"new {index}\"")
+                format!(", CASE WHEN {is_hit} THEN {value} END AS {name}")
             });
             let rows: String = rows.collect();
             return match rows.is_empty() {
@@ -318,10 +335,10 @@ impl ChangedRows {
                 false => format!("(SELECT *{rows} FROM {hits}) AS {alias}"),
             };
         };
-        let new = values.map(|(index, new)| format!("{} AS \"new {index}\", ", new.value()));
+        let new = values.map(|(name, new)| format!("{} AS {name}, ", new.value()));
         let new: String = new.collect();
         format!(
-            "{table} AS {alias} LEFT JOIN LATERAL (SELECT {new}true AS \"{HIT}\" FROM {others} WHERE {condition} LIMIT 1) AS \"found\" ON true"
+            "{table} AS {alias} LEFT JOIN LATERAL (SELECT {new}true AS {is_hit} FROM {others} WHERE {condition} LIMIT 1) AS {found} ON true"
         )
     }
 }

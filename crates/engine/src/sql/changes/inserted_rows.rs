@@ -17,6 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result};
 use crate::sql::ast::{parse_statement, quoted};
 use crate::sql::changes::changed_rows::{HIT, place_of};
+use crate::sql::changes::free_names::FreeNames;
 use crate::sql::changes::returning::Returning;
 use crate::sql::walk::{Walk, done};
 
@@ -25,16 +26,6 @@ pub(crate) const CONFLICTS: &str = "hidden: conflicts";
 
 /// The column with the place of a row in its table.
 pub(crate) const PLACE: &str = "hidden: place";
-
-/// The name of a column of the row that is not inserted.
-pub(crate) fn excluded(column: &str) -> String {
-    format!("excluded: {column}")
-}
-
-/// The name of the column with the new value of a column.
-pub(crate) fn new_value(place: usize) -> String {
-    format!("new {place}")
-}
 
 /// Such an INSERT.
 pub(crate) struct InsertedRows {
@@ -151,10 +142,12 @@ impl InsertedRows {
         &self,
         conflict: &Conflict,
         columns: &[String],
+        names: &FreeNames,
     ) -> Result<(DataFusionStatement, Vec<Option<usize>>)> {
-        let (assigned, condition) = self.assigned(&conflict.action, columns)?;
+        let (assigned, condition) = self.assigned(&conflict.action, columns, names)?;
+        let is_hit = names.quoted(HIT);
         let mut places = vec![None; columns.len()];
-        let mut items = vec![quoted(PLACE).to_string(), quoted(HIT).to_string()];
+        let mut items = vec![names.quoted(PLACE).to_string(), is_hit.to_string()];
         let alias = &self.alias;
         let own = columns.iter();
         let own: Vec<String> = own
@@ -162,17 +155,13 @@ impl InsertedRows {
             .collect();
         for (index, (column, value)) in assigned.into_iter().enumerate() {
             places[column] = Some(index);
-            let name = quoted(&new_value(index));
-            items.push(format!(
-                "CASE WHEN {} THEN ({value}) END AS {name}",
-                quoted(HIT)
-            ));
+            let name = quoted(&names.new_value(index));
+            items.push(format!("CASE WHEN {is_hit} THEN ({value}) END AS {name}"));
         }
         let text = format!(
-            "SELECT {}, {} FROM (SELECT *, ({condition}) IS TRUE AS {} FROM {} AS {alias}) AS {alias}",
+            "SELECT {}, {} FROM (SELECT *, ({condition}) IS TRUE AS {is_hit} FROM {} AS {alias}) AS {alias}",
             own.join(", "),
             items.join(", "),
-            quoted(HIT),
             quoted(CONFLICTS)
         );
         Ok((parse_statement(&text)?, places))
@@ -183,8 +172,10 @@ impl InsertedRows {
         &self,
         action: &ConflictAction,
         columns: &[String],
+        names: &FreeNames,
     ) -> Result<(Vec<(usize, String)>, String)> {
-        let of_excluded = |place: usize| (place, quoted(&excluded(&columns[place])).to_string());
+        let name = |place: usize| quoted(&names.excluded(&columns[place])).to_string();
+        let of_excluded = |place: usize| (place, name(place));
         let (assignments, condition) = match action {
             ConflictAction::Nothing => (&[][..], None),
             ConflictAction::Update(assignments, condition) => {
@@ -212,26 +203,27 @@ impl InsertedRows {
             let Some(name) = name.0.last().and_then(|part| part.as_ident()) else {
                 continue;
             };
-            let value = self.with_excluded(value, columns)?;
+            let value = with_excluded(value, columns, names)?;
             values.push((place_of(name, columns)?, value));
         }
-        let condition = condition.map(|condition| self.with_excluded(condition, columns));
+        let condition = condition.map(|condition| with_excluded(condition, columns, names));
         Ok((
             values,
             condition.transpose()?.unwrap_or_else(|| "true".to_string()),
         ))
     }
+}
 
-    /// An expression in which columns of `excluded` are those of [`CONFLICTS`].
-    fn with_excluded(&self, expr: &Expr, columns: &[String]) -> Result<String> {
-        let mut expr = expr.clone();
-        done(expr.walk(&mut ExcludedNames { columns }))?;
-        Ok(expr.to_string())
-    }
+/// An expression in which columns of `excluded` are those of [`CONFLICTS`].
+fn with_excluded(expr: &Expr, columns: &[String], names: &FreeNames) -> Result<String> {
+    let mut expr = expr.clone();
+    done(expr.walk(&mut ExcludedNames { columns, names }))?;
+    Ok(expr.to_string())
 }
 
 struct ExcludedNames<'a> {
     columns: &'a [String],
+    names: &'a FreeNames,
 }
 
 impl VisitorMut for ExcludedNames<'_> {
@@ -246,7 +238,7 @@ impl VisitorMut for ExcludedNames<'_> {
                 Ok(place) => place,
                 Err(error) => return ControlFlow::Break(error),
             };
-            let column = quoted(&excluded(&self.columns[place]));
+            let column = quoted(&self.names.excluded(&self.columns[place]));
             *expr = match fields {
                 [] => Expr::Identifier(column),
                 fields => {

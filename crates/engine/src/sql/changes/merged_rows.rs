@@ -6,6 +6,8 @@
 //! computed for it.
 //! Not here: that a row is changed once at most, the table itself (session/merged_rows.rs).
 
+use std::collections::HashSet;
+
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, Expr, Ident, Merge, MergeAction, MergeClause, MergeClauseKind,
@@ -16,7 +18,8 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result};
 use crate::sql::ast::{parse_statement, quoted};
 use crate::sql::changes::changed_rows::place_of;
-use crate::sql::changes::inserted_rows::{PLACE, new_value};
+use crate::sql::changes::free_names::FreeNames;
+use crate::sql::changes::inserted_rows::PLACE;
 use crate::sql::changes::returning::Returning;
 
 /// The rows of the table, with their places.
@@ -228,6 +231,7 @@ impl MergedRows {
         &self,
         columns: &[String],
         source: &[String],
+        names: &FreeNames,
     ) -> Result<(DataFusionStatement, Vec<MergedColumns>)> {
         let MergedRows {
             alias,
@@ -236,19 +240,19 @@ impl MergedRows {
             ..
         } = self;
         let conditions: Vec<String> = (self.clauses.iter())
-            .map(|clause| self.condition(clause))
+            .map(|clause| self.condition(clause, names))
             .collect();
         let mut items: Vec<String> = columns
             .iter()
             .map(|column| format!("{alias}.{}", quoted(column)))
             .collect();
-        items.push(format!("{alias}.{}", quoted(PLACE)));
+        items.push(format!("{alias}.{}", names.quoted(PLACE)));
         let numbers = (1..=conditions.len()).map(|number| number.to_string());
         let numbers: Vec<String> = numbers.collect();
         items.push(format!(
             "{} AS {}",
             first_true(&conditions, &numbers, "0"),
-            quoted(ACTION)
+            names.quoted(ACTION)
         ));
         let (mut made, mut count) = (Vec::new(), 0);
         for (index, clause) in self.clauses.iter().enumerate() {
@@ -258,7 +262,7 @@ impl MergedRows {
                 let mut results = vec!["NULL".to_string(); index];
                 results.push(value);
                 let value = first_true(&conditions[..=index], &results, "NULL");
-                items.push(format!("{value} AS {}", quoted(&new_value(count))));
+                items.push(format!("{value} AS {}", quoted(&names.new_value(count))));
                 of_columns[column] = Some(count);
                 count += 1;
             }
@@ -277,10 +281,10 @@ impl MergedRows {
     }
 
     /// When a clause is one that decides.
-    fn condition(&self, clause: &Clause) -> String {
+    fn condition(&self, clause: &Clause, names: &FreeNames) -> String {
         use MergeClauseKind::{Matched, NotMatched, NotMatchedBySource, NotMatchedByTarget};
-        let place = format!("{}.{}", self.alias, quoted(PLACE));
-        let other = format!("{}.{}", self.source_alias, quoted(SOURCE_PLACE));
+        let place = format!("{}.{}", self.alias, names.quoted(PLACE));
+        let other = format!("{}.{}", self.source_alias, names.quoted(SOURCE_PLACE));
         let kind = match clause.kind {
             Matched => format!("{place} IS NOT NULL AND {other} IS NOT NULL"),
             NotMatched | NotMatchedByTarget => format!("{place} IS NULL"),
@@ -303,7 +307,9 @@ impl MergedRows {
             Action::Delete => return Ok((MergedKind::Deleted, Vec::new())),
             Action::Update(assignments) => {
                 let values = assignments.iter().map(|one| assigned(one, columns));
-                return Ok((MergedKind::Updated, values.collect::<Result<_>>()?));
+                let values = values.collect::<Result<Vec<_>>>()?;
+                check_once(values.iter().map(|(place, _)| *place), columns)?;
+                return Ok((MergedKind::Updated, values));
             }
             Action::Insert(named, values) => {
                 let values = values.iter().map(ToString::to_string).collect();
@@ -322,6 +328,7 @@ impl MergedRows {
                 places.collect::<Result<_>>()?
             }
         };
+        check_once(places.iter().copied(), columns)?;
         if places.len() != values.len() {
             return Err(Error::Planning {
                 message: format!(
@@ -348,6 +355,20 @@ fn assigned(assignment: &Assignment, columns: &[String]) -> Result<(usize, Strin
     let message = "a list of columns in SET of MERGE; set one column after the other";
     let name = name.ok_or_else(|| refused(message))?;
     Ok((place_of(name, columns)?, value.to_string()))
+}
+
+/// An error of a column that one clause sets twice.
+fn check_once(places: impl Iterator<Item = usize>, columns: &[String]) -> Result<()> {
+    let mut known = HashSet::new();
+    for place in places {
+        if !known.insert(place) {
+            return Err(Error::Planning {
+                message: format!("column '{}' is set twice", columns[place]),
+                position: None,
+            });
+        }
+    }
+    Ok(())
 }
 
 /// The result of the first condition that is true.
