@@ -226,3 +226,46 @@ def test_special_numbers_and_times(con):
     assert any(":00:00" in text for text in texts(drawn(moments.plot())))
     odd = con.sql("SELECT * FROM (VALUES ('a', 'nan'::DOUBLE), ('b', 'inf'::DOUBLE), ('c', 1.0)) AS t(k, v)").plot()
     assert len(of(drawn(odd), "rect")) == 1 and "2 rows without a number left out" in texts(drawn(odd))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ["9007199254740993"],
+        ["1e17", "1e17", "1e17"],
+        ["1e17", "1e17 + 16"],
+        ["1e300", "1e300"],
+        ["1.7e308", "-1.7e308", "0.0"],
+        ["1.7976931348623157e308"],
+        ["-1.7976931348623157e308"],
+        ["5e-324", "0.0"],
+    ],
+)
+def test_values_of_any_size_are_drawn(con, values):
+    rows = ", ".join(f"({at}, ({value})::DOUBLE)" for at, value in enumerate(values))
+    relation = con.sql(f"SELECT * FROM (VALUES {rows}) AS t(k, v)")
+    for plot in (relation.plot("bar"), relation.plot("line"), relation.project("v").plot()):
+        drawn(plot)
+        assert "nan" not in plot.svg and "inf" not in plot.svg
+    (line,) = of(drawn(relation.plot("line")), "polyline")
+    heights = [float(point.partition(",")[2]) for point in line.get("points").split()]
+    floats = [eval(value) for value in values]
+    assert all(30 <= height <= 280 for height in heights)
+    assert [max(floats) == value for value in floats] == [height == min(heights) for height in heights]
+    if len(set(floats)) > 1:
+        assert (min(heights), max(heights)) == (30, 280)
+    counts = [bar[0].text for bar in of(drawn(relation.project("v").plot()), "rect")]
+    assert sum(int(count.rpartition(": ")[2]) for count in counts) == len(values)
+    assert int(counts[-1].rpartition(": ")[2]) == floats.count(max(floats))
+
+
+def test_bars_of_the_largest_numbers_have_their_lengths(con):
+    picture = drawn(con.sql("SELECT * FROM (VALUES ('a', 1.7e308::DOUBLE), ('b', -1.7e308), ('c', 0.85e308)) AS t(k, v)").plot("bar"))
+    assert [float(bar.get("width")) for bar in of(picture, "rect")] == [185.0, 185.0, 92.5]
+
+
+def test_an_axis_of_large_equal_values_has_marks(con):
+    labels = texts(drawn(con.sql("SELECT 1e17::DOUBLE AS x").plot()))
+    assert [label for label in labels if label.endswith("e+17") or label.endswith("e+16")] == ["9e+16", "9.5e+16", "1e+17", "1.05e+17", "1.1e+17"]
+    last = con.sql("SELECT TIMESTAMP '9999-12-31 23:59:59.999999' AS t, 1 AS n").plot("line")
+    assert "23:59:59" in texts(drawn(last))

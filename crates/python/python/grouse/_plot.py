@@ -11,7 +11,9 @@ import datetime
 import decimal
 import html
 import math
-from collections.abc import Sequence
+import sys
+from collections.abc import Callable, Sequence
+from fractions import Fraction
 
 from grouse.errors import InvalidError, TypeError
 
@@ -91,13 +93,13 @@ def _is_finite(value: Any) -> bool:
 def _bars(columns: Sequence[str], bars: list[tuple[Any, float]], left_out: int) -> str:
     shown = bars[:BARS_MAX]
     low, high = min(0.0, *(value for _, value in shown), 0.0), max(0.0, *(value for _, value in shown), 0.0)
-    left, right = 200, WIDTH - 70
-    scale = (right - left) / ((high - low) or 1)
-    zero = left - low * scale
+    left = 200
+    place = _scale(low, high if high > low else 1.0, left, WIDTH - 70)
+    zero = place(0.0)
     parts = []
     for at, (name, value) in enumerate(shown):
         y = 28 + at * BAR_HEIGHT
-        x, width = min(zero, zero + value * scale), abs(value) * scale
+        x, width = min(zero, place(value)), abs(place(value) - zero)
         parts.append(_text(left - 6, y + 14, _cut(_label(name)), "end", _label(name)))
         parts.append(f"<rect x='{x:.1f}' y='{y + 3}' width='{max(width, 0.5):.1f}' height='{BAR_HEIGHT - 6}' fill='{COLOR}'>"
                      f"<title>{html.escape(f'{_label(name)}: {_number(value)}')}</title></rect>")
@@ -127,17 +129,17 @@ def _line(columns: Sequence[str], rows: list[tuple[Any, ...]], rows_all: int) ->
 
 def _histogram(column: str, values: list[float], left_out: int) -> str:
     low, high = (min(values), max(values)) if values else (0.0, 0.0)
-    width = (high - low) / HISTOGRAM_BARS
-    counts = [0] * (HISTOGRAM_BARS if width > 0 else 1)
+    counts = [0] * (HISTOGRAM_BARS if low < high else 1)
+    bar = _scale(low, high, 0, len(counts)) if low < high else (lambda value: 0)
     for value in values:
-        counts[min(int((value - low) / width), len(counts) - 1) if width > 0 else 0] += 1
+        counts[min(int(bar(value)), len(counts) - 1)] += 1
     x, x_ticks = _axis([low, high], 60, WIDTH - 20)
     y, y_ticks = _axis([0, max(counts)], HEIGHT - 40, 30)
     parts = [_rule(60, y(tick), WIDTH - 20, y(tick)) + _text(54, y(tick) + 4, _number(tick), "end") for tick in y_ticks]
     parts += [_text(x(tick), HEIGHT - 22, _number(tick), "middle") for tick in x_ticks]
     step = (WIDTH - 80) / len(counts)
     for at, count in enumerate(counts):
-        begin, end = low + at * width, low + (at + 1) * width
+        begin, end = _between(low, high, at / len(counts)), _between(low, high, (at + 1) / len(counts))
         title = html.escape(f"{_number(begin)} to {_number(end)}: {count:,}")
         parts.append(f"<rect x='{60 + at * step + 0.5:.1f}' y='{y(count):.1f}' width='{step - 1:.1f}' "
                      f"height='{y(0) - y(count):.1f}' fill='{COLOR}'><title>{title}</title></rect>")
@@ -148,11 +150,29 @@ def _axis(values: list[float], begin: float, end: float, steps: Sequence[float] 
     """The place of a value, and round values along the axis; steps: between them, instead of powers of ten."""
     low, high = (min(values), max(values)) if values else (0.0, 1.0)
     if low == high:
-        low, high = low - 0.5, high + 0.5
-    power = 10 ** math.floor(math.log10((high - low) / TICKS))
-    step = next((step for step in (*steps, *(power * factor for factor in (1, 2, 5, 10))) if (high - low) / step <= TICKS), power * 10)
-    ticks = [tick * step for tick in range(math.ceil(low / step), math.floor(high / step) + 1)]
-    return (lambda value: begin + (value - low) / (high - low) * (end - begin)), ticks
+        # In proportion, since half of one is nothing beside 1e17. Times stay within their second.
+        margin = 0.5 if steps else max(0.5, abs(low) / 10)
+        low, high = max(low - margin, -sys.float_info.max), min(high + margin, sys.float_info.max)
+    # Exact: the span of two floats is not always one, and neither is a fifth of it.
+    span = Fraction(high) - Fraction(low)
+    power = Fraction(10) ** math.floor(math.log10(span.numerator) - math.log10(span.denominator * TICKS))
+    step = next((step for step in (*steps, *(power * factor for factor in (1, 2, 5, 10))) if span / step <= TICKS), power * 10)
+    marks = range(math.ceil(Fraction(low) / step), math.floor(Fraction(high) / step) + 1)
+    return _scale(low, high, begin, end), list(dict.fromkeys(float(mark * step) for mark in marks))
+
+
+def _scale(low: float, high: float, begin: float, end: float) -> Callable[[float], float]:
+    """The place of a value between begin and end. low < high, which may be as far from each other as floats are."""
+    # All is divided by one power of two, so that no difference overflows and none is lost among the smallest floats.
+    exponent = -1 - math.frexp(max(abs(low), abs(high)))[1]
+    first, span = math.ldexp(low, exponent), math.ldexp(high, exponent) - math.ldexp(low, exponent)
+    return lambda value: begin + (math.ldexp(value, exponent) - first) / span * (end - begin)
+
+
+def _between(low: float, high: float, part: float) -> float:
+    """What lies at a part of the way. The difference of the two may be no float."""
+    difference = high - low
+    return low + difference * part if math.isfinite(difference) else low * (1 - part) + high * part
 
 
 # Seconds between two marks of times: of minutes, hours, days.
@@ -160,6 +180,8 @@ _TIME_STEPS = (
     *(1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200),
     *(days * 86_400 for days in (1, 2, 7, 14, 30, 91, 182, 365, 730, 1826, 3652, 18262, 36525)),
 )
+# Of the year 9999: as a float, the last microseconds of it are the year 10000, which no datetime is.
+_LAST_SECOND = 253_402_300_799
 
 
 def _place(value: Any) -> float | None:
@@ -173,7 +195,7 @@ def _place(value: Any) -> float | None:
 
 
 def _moment(seconds: float, span: float) -> str:
-    when = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=seconds)
+    when = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=min(seconds, _LAST_SECOND))
     return when.strftime("%H:%M:%S") if span < 86_400 else when.strftime("%Y-%m-%d")
 
 
