@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 import time
 
 import pytest
@@ -45,3 +46,29 @@ def test_the_loop_goes_on(con, endless):
 def test_errors_are_awaited(con):
     with pytest.raises(grouse.DivideByZeroError):
         asyncio.run(con.sql("SELECT 1 // (number - number) AS x FROM numbers(3)").arrow_async())
+
+
+@pytest.mark.parametrize("name", ["df", "pl", "fetchall"])
+def test_rows_are_converted_away_from_the_loop(con, monkeypatch, name):
+    threads = []
+    kind = type(con.sql("SELECT 1"))
+    plan = kind._plan
+
+    def noted(self, *given):
+        threads.append(threading.current_thread())
+        return plan(self, *given)
+
+    monkeypatch.setattr(kind, "_plan", noted)
+    assert len(asyncio.run(getattr(con.sql("SELECT number AS n FROM numbers(25000)"), f"{name}_async")())) == 25000
+    assert threads and threading.main_thread() not in threads
+
+
+def test_rows_keep_the_order_of_the_query(con):
+    relation = con.sql("SELECT number AS n FROM numbers(300000) ORDER BY n DESC")
+    expected = list(range(299999, -1, -1))
+
+    async def all_of_them():
+        return await asyncio.gather(relation.df_async(), relation.pl_async(), relation.fetchall_async())
+
+    frame, polars, rows = asyncio.run(all_of_them())
+    assert frame["n"].tolist() == polars["n"].to_list() == [row[0] for row in rows] == expected

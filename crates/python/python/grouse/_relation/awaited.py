@@ -1,7 +1,7 @@
 """Results of a relation for asyncio: `await relation.arrow_async()`.
 
 In: a relation. Out: its rows, from a run of their own, awaited; the loop goes on meanwhile.
-Invariant: a task that is cancelled stops its query, and no other one. Needs pyarrow.
+Invariant: a task that is cancelled stops its query, and no other one; rows keep the query's order. Needs pyarrow.
 Not here: the same without waiting (results.py, the native module).
 """
 
@@ -12,7 +12,10 @@ from grouse._native import Relation
 # What only type checkers read is not imported: it takes as long as all of this package.
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+ROWS_AT_ONCE = 10_000
 
 
 class Awaited:
@@ -35,18 +38,30 @@ class Awaited:
 
     async def df_async(self: Relation) -> Any:
         """The result as a pandas DataFrame, as `arrow_async`."""
-        return (await _held(self)).df()
+        return await _converted(self, lambda held: held.df())
 
     async def pl_async(self: Relation) -> Any:
         """The result as a polars DataFrame, as `arrow_async`."""
-        return (await _held(self)).pl()
+        return await _converted(self, lambda held: held.pl())
 
     async def fetchall_async(self: Relation) -> list[tuple[Any, ...]]:
         """All rows as a list of tuples, as `arrow_async`."""
-        return (await _held(self)).fetchall()
+        return await _converted(self, _rows)
 
 
-async def _held(relation: Relation) -> Relation:
-    """A relation over the rows, which are there."""
+async def _converted(relation: Relation, convert: Callable[[Relation], Any]) -> Any:
+    """The rows, made into something else by the same executor as the query, so that the loop goes on."""
+    import asyncio
+
     table = await relation.arrow_async()
-    return relation._plan('SELECT * FROM "relation 1"', {"relation 1": table})
+    # As a stream, since the batches of a table are read by several workers, and their order is lost.
+    held = {"relation 1": table.to_reader()}
+    return await asyncio.to_thread(lambda: convert(relation._plan('SELECT * FROM "relation 1"', held)))
+
+
+def _rows(held: Relation) -> list[tuple[Any, ...]]:
+    """All rows, some at a time: while the native module makes them, no other thread of Python runs."""
+    rows: list[tuple[Any, ...]] = []
+    while part := held.fetchmany(ROWS_AT_ONCE):
+        rows += part
+    return rows
