@@ -122,10 +122,13 @@ def test_what_tables_are(engine, orders):
     assert [name for name, column in columns.items() if not column["nullable"]] == ["id", "Customer name"]
     assert inspector.get_pk_constraint("orders")["constrained_columns"] == ["id"]
     assert inspector.get_foreign_keys("orders") == inspector.get_indexes("orders") == []
+    assert inspector.get_unique_constraints("orders") == inspector.get_check_constraints("orders") == []
     assert "amount < 50" in inspector.get_view_definition("cheap")
     assert inspector.default_schema_name == "public" and inspector.get_schema_names() == ["public"]
     with pytest.raises(sa.exc.NoSuchTableError):
         inspector.get_columns("missing")
+    with pytest.raises(sa.exc.NoSuchTableError):
+        inspector.get_unique_constraints("missing")
     reflected = sa.Table("orders", sa.MetaData(), autoload_with=engine)
     with engine.connect() as connection:
         assert connection.execute(sa.select(sa.func.max(reflected.c.amount))).scalar_one() == decimal.Decimal("80.00")
@@ -185,3 +188,54 @@ def test_a_rollback_takes_nothing_back(engine, orders):
         assert connection.execute(sa.select(sa.func.count()).select_from(orders)).scalar_one() == 0
         with pytest.raises(sa.exc.NotSupportedError):
             connection.begin_nested()
+
+
+def test_offset_alone(engine, orders):
+    ids = sa.select(orders.c.id).order_by(orders.c.id)
+    with engine.connect() as connection:
+        assert connection.execute(ids.offset(1)).scalars().all() == [2, 3, 4]
+        assert connection.execute(ids.limit(3)).scalars().all() == [1, 2, 3]
+        assert connection.execute(ids.limit(1).offset(2)).scalars().all() == [3]
+        assert connection.execute(sa.select(sa.func.count()).select_from(ids.offset(3).subquery())).scalar_one() == 1
+
+
+def test_intervals(engine):
+    span = datetime.timedelta(days=-2, seconds=5, microseconds=7)
+    made = sa.Table("spans", sa.MetaData(), sa.Column("id", sa.Integer), sa.Column("span", sa.Interval))
+    made.metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(made.insert(), [{"id": 1, "span": span}, {"id": 2, "span": None}])
+        table = sa.Table("spans", sa.MetaData(), autoload_with=connection)
+        assert str(table.c.span.type) == "INTERVAL" and table.c.span.type.python_type is datetime.timedelta
+        assert isinstance(table.c.span.type.as_generic(), sa.Interval)
+        connection.execute(table.insert().values(id=3, span=datetime.timedelta(hours=1)))
+        assert connection.execute(sa.select(table.c.span).order_by(table.c.id)).scalars().all() == [span, None, datetime.timedelta(hours=1)]
+        assert connection.execute(sa.select(table.c.id).where(table.c.span == span)).scalars().all() == [1]
+        assert connection.execute(sa.text("SELECT id FROM spans WHERE span = INTERVAL '1 hour'")).scalars().all() == [3]
+        assert connection.execute(sa.select(sa.literal(span, literal_execute=True))).scalar_one() == span
+        day = sa.literal(datetime.datetime(2024, 1, 2))
+        assert connection.execute(sa.select(day - sa.literal(datetime.datetime(2024, 1, 1)))).scalar_one() == datetime.timedelta(days=1)
+
+
+WORDS = ["key", "pivot", "unpivot", "lateral", "struct", "describe", "summarize", "qualify", "index", "unnest", "desc", "unique"]
+
+
+@pytest.mark.parametrize("word", WORDS)
+def test_words_of_the_language_are_names(engine, word):
+    table = sa.Table(word, sa.MetaData(), sa.Column(word, sa.Integer), sa.Column("other", sa.Integer))
+    table.metadata.create_all(engine)
+    with engine.begin() as connection:
+        connection.execute(table.insert(), [{word: 1, "other": 2}, {word: 3, "other": 4}])
+        column = table.c[word]
+        assert connection.execute(sa.select(column.label(word)).where(column > 1).group_by(column).order_by(column)).all() == [(3,)]
+        assert connection.execute(sa.select(sa.Table(word, sa.MetaData(), autoload_with=connection)).order_by("other")).all() == [(1, 2), (3, 4)]
+
+
+def test_schemas(engine):
+    with engine.begin() as connection:
+        connection.execute(sa.schema.CreateSchema("sales"))
+        connection.execute(sa.text("CREATE TABLE sales.items AS SELECT 1 AS a"))
+    inspector = sa.inspect(engine)
+    assert inspector.get_schema_names() == ["public", "sales"]
+    assert inspector.get_table_names("sales") == ["items"] and inspector.get_table_names() == []
+    assert [column["name"] for column in inspector.get_columns("items", "sales")] == ["a"]

@@ -8,15 +8,44 @@ Not here: cursors (_connection/cursor.py), what SQL means (the engine).
 
 from __future__ import annotations
 
+import datetime
 import re
 from typing import Any
 
 from sqlalchemy import exc, pool, types
 from sqlalchemy.engine import default, reflection
 from sqlalchemy.engine.url import URL
-from sqlalchemy.sql import compiler
+from sqlalchemy.sql import compiler, sqltypes, type_api
 
 _SCHEMA = "public"
+# Those that a statement or a clause of ours begins with, besides the ones of the standard.
+_RESERVED = frozenset(
+    "describe exclude ilike index intersect key lateral pivot pivot_longer pivot_wider qualify replace sample show struct summarize "
+    "tablesample unnest unpivot".split()
+)
+
+
+class INTERVAL(type_api.NativeForEmulated, sqltypes._AbstractInterval):
+    """INTERVAL, whose values are timedelta on both sides: the generic type would store times after 1970."""
+
+    __visit_name__ = "INTERVAL"
+    native = True
+
+    @classmethod
+    def adapt_emulated_to_native(cls, impl: Any, **kw: Any) -> INTERVAL:
+        return cls()
+
+    def as_generic(self, allow_nulltype: bool = False) -> types.Interval:
+        return types.Interval(native=True)
+
+    @property
+    def python_type(self) -> type[datetime.timedelta]:
+        return datetime.timedelta
+
+    def literal_processor(self, dialect: Any) -> Any:
+        return lambda value: f"INTERVAL '{value.days} days {value.seconds} seconds {value.microseconds} microseconds'"
+
+
 _TYPES = {
     "BOOLEAN": types.BOOLEAN,
     "TINYINT": types.SMALLINT,
@@ -36,7 +65,7 @@ _TYPES = {
     "TIMESTAMP": types.TIMESTAMP,
     "TIMESTAMP_S": types.TIMESTAMP,
     "TIMESTAMP_MS": types.TIMESTAMP,
-    "INTERVAL": types.Interval,
+    "INTERVAL": INTERVAL,
 }
 _DECIMAL = re.compile(r"DECIMAL\((\d+),\s*(\d+)\)")
 
@@ -79,6 +108,9 @@ class GrouseTypeCompiler(compiler.GenericTypeCompiler):
     def visit_JSON(self, type_: Any, **kw: Any) -> str:
         return "VARCHAR"
 
+    def visit_INTERVAL(self, type_: Any, **kw: Any) -> str:
+        return "INTERVAL"
+
     def visit_ARRAY(self, type_: Any, **kw: Any) -> str:
         return self.process(type_.item_type, **kw) + "[]" * (type_.dimensions or 1)
 
@@ -88,6 +120,12 @@ class GrouseCompiler(compiler.SQLCompiler):
 
     def get_cte_preamble(self, recursive: bool) -> str:
         return "WITH RECURSIVE" if recursive else "WITH"
+
+    def limit_clause(self, select: Any, **kw: Any) -> str:
+        """OFFSET stands alone: the generic one writes LIMIT -1 before it."""
+        limit, offset = select._limit_clause, select._offset_clause
+        text = "" if limit is None else f"\n LIMIT {self.process(limit, **kw)}"
+        return text if offset is None else f"{text}\n OFFSET {self.process(offset, **kw)}"
 
     def visit_is_distinct_from_binary(self, binary: Any, operator: Any, **kw: Any) -> str:
         return f"{self.process(binary.left, **kw)} IS DISTINCT FROM {self.process(binary.right, **kw)}"
@@ -101,6 +139,12 @@ class GrouseDDLCompiler(compiler.DDLCompiler):
 
     def visit_foreign_key_constraint(self, constraint: Any, **kw: Any) -> None:
         return None
+
+
+class GrouseIdentifierPreparer(compiler.IdentifierPreparer):
+    """Names, quoted where they are words of the language."""
+
+    reserved_words = compiler.RESERVED_WORDS | _RESERVED
 
 
 class GrouseDialect(default.DefaultDialect):
@@ -124,6 +168,8 @@ class GrouseDialect(default.DefaultDialect):
     statement_compiler = GrouseCompiler
     ddl_compiler = GrouseDDLCompiler
     type_compiler_cls = GrouseTypeCompiler
+    preparer = GrouseIdentifierPreparer
+    colspecs = {types.Interval: INTERVAL}
 
     @classmethod
     def import_dbapi(cls) -> Any:
@@ -170,7 +216,8 @@ class GrouseDialect(default.DefaultDialect):
 
     @reflection.cache
     def get_schema_names(self, connection: Any, **kw: Any) -> list[str]:
-        return [_SCHEMA]
+        text = "SELECT DISTINCT schema_name FROM information_schema.schemata ORDER BY schema_name"
+        return list(connection.exec_driver_sql(text).scalars())
 
     @reflection.cache
     def get_table_names(self, connection: Any, schema: str | None = None, **kw: Any) -> list[str]:
@@ -221,6 +268,18 @@ class GrouseDialect(default.DefaultDialect):
 
     @reflection.cache
     def get_indexes(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> list[Any]:
+        self._described(connection, table_name, schema)
+        return []
+
+    @reflection.cache
+    def get_unique_constraints(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> list[Any]:
+        """None: DESCRIBE does not say which columns are unique together."""
+        self._described(connection, table_name, schema)
+        return []
+
+    @reflection.cache
+    def get_check_constraints(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> list[Any]:
+        """None: DESCRIBE does not say them."""
         self._described(connection, table_name, schema)
         return []
 
