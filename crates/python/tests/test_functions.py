@@ -193,7 +193,7 @@ def test_exceptions_are_errors_with_their_text(con, style):
         raise ValueError("no such thing: é")
 
     con.create_function("broken", broken, ["BIGINT"], "BIGINT", type=style)
-    expected = r"^function 'broken' raised ValueError: no such thing: é \(.*test_functions.py, line \d+\)$"
+    expected = r"^function 'broken' raised ValueError \(line 1, column 8\): no such thing: é \(.*test_functions.py, line \d+\)$"
     with pytest.raises(grouse.ExecutionError, match=expected):
         rows(con, "SELECT broken(number) FROM numbers(10)")
     assert rows(con, "SELECT 1") == [(1,)]
@@ -210,7 +210,7 @@ def test_exceptions_of_some_rows(con, duck):
 
 def test_arrays_of_other_types_and_lengths_are_errors(con):
     wrong = {
-        "short": (lambda x: x.slice(1), "returned 2 values for 3 rows"),
+        "short": (lambda x: x.slice(1), r"returned \d+ values for \d+ rows"),
         "narrow": (lambda x: x.cast("int32"), "returned values of type INTEGER, not BIGINT"),
         "listed": (lambda x: x.to_pylist(), "returned a list, which is no array of pyarrow"),
     }
@@ -332,7 +332,7 @@ def test_threads_share_a_function(con):
 
 def test_a_function_may_ask_another_connection_only(con):
     con.create_function("itself", lambda x: con.sql("SELECT 1").fetchone()[0], ["BIGINT"], "BIGINT")
-    with pytest.raises(grouse.ExecutionError, match="raised InvalidError: .* take another connection"):
+    with pytest.raises(grouse.ExecutionError, match="raised InvalidError .* take another connection"):
         rows(con, "SELECT itself(number) FROM numbers(3)")
     with grouse.connect(threads=1) as other:
         con.create_function("another", lambda x: other.sql("SELECT ? + 1", [x]).fetchone()[0], ["BIGINT"], "BIGINT")
