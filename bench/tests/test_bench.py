@@ -22,6 +22,17 @@ from compare import difference  # noqa: E402
 RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", BENCH.parent / "target")) / "release"
 
 
+def recorded(script: str, folder: Path, *flags: str, label: str = "", seconds: int = 50) -> list[dict[str, str]]:
+    """Rows of the record that a script of the benchmark writes into the folder, under its own name where no label is given."""
+    command = [sys.executable, str(BENCH / script), *flags, "--host", "test"]
+    command += ["--record", str(folder), "--python-grouse", sys.executable]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=seconds)
+    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
+    (record,) = folder.glob(f"test/{label or Path(script).stem}.csv")
+    with record.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
 @pytest.mark.parametrize("set_name", queries.SIZES)
 def test_every_query_has_expected_rows(set_name):
     found = queries.load(set_name)
@@ -73,55 +84,34 @@ def test_wrong_answers_have_no_time():
 @pytest.mark.parametrize("set_name", queries.SIZES)
 def test_small_sizes_have_the_right_answers(set_name, tmp_path):
     pytest.importorskip("grouse", reason="the package is not installed")
-    command = [sys.executable, str(BENCH / "run.py"), "--set", set_name, "--size", "small", "--rounds", "1"]
-    command += ["--engines", "grouse,datafusion", "--touch-gb", "0", "--timeout", "60", "--host", "test"]
-    command += ["--data", str(tmp_path), "--record", str(tmp_path), "--bin", str(RELEASE)]
-    command += ["--python-grouse", sys.executable, "--python-peers", sys.executable, "--no-picture"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    (record,) = tmp_path.glob("test/all.csv")
-    with record.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    flags = ["--set", set_name, "--size", "small", "--rounds", "1", "--engines", "grouse,datafusion", "--touch-gb", "0",
+             "--timeout", "60", "--data", str(tmp_path), "--bin", str(RELEASE), "--python-peers", sys.executable,
+             "--no-picture"]
+    rows = recorded("run.py", tmp_path, *flags, label="all")
     assert len(rows) == 2 * len(queries.load(set_name))
     assert {row["status"] for row in rows} == {"ok"}
 
 
 def test_a_limit_is_kept_and_changes_no_answer(tmp_path):
     pytest.importorskip("grouse", reason="the package is not installed")
-    command = [sys.executable, str(BENCH / "limits.py"), "--set", "tpch", "--size", "small", "--rounds", "1"]
-    command += ["--engines", "grouse", "--limits", "none,20MB", "--host", "test", "--data", str(tmp_path)]
-    command += ["--record", str(tmp_path), "--bin", str(RELEASE), "--python-grouse", sys.executable, "--no-picture"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    (record,) = tmp_path.glob("test/limits.csv")
-    with record.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    flags = ["--set", "tpch", "--size", "small", "--rounds", "1", "--engines", "grouse", "--limits", "none,20MB", "--data",
+             str(tmp_path), "--bin", str(RELEASE), "--no-picture"]
+    rows = recorded("limits.py", tmp_path, *flags)
     assert {row["limit"] for row in rows} == {"none", "20MB"}
     assert {row["status"] for row in rows} == {"ok"} and all(int(row["peak_mb"]) > 0 for row in rows)
 
 
 def test_rows_are_the_same_from_every_engine(tmp_path):
     pytest.importorskip("grouse", reason="the package is not installed")
-    command = [sys.executable, str(BENCH / "rows.py"), "--rows", "20000", "--rounds", "1", "--host", "test"]
-    command += ["--data", str(tmp_path), "--record", str(tmp_path), "--python-grouse", sys.executable]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    (record,) = tmp_path.glob("test/rows.csv")
-    with record.open(newline="") as file:
-        objects = {row["engine"]: int(row["string_objects"]) for row in csv.DictReader(file)}
+    flags = ["--rows", "20000", "--rounds", "1", "--data", str(tmp_path)]
+    objects = {row["engine"]: int(row["string_objects"]) for row in recorded("rows.py", tmp_path, *flags)}
     assert set(objects) == {"ready", "grouse", "duckdb", "polars", "pyarrow"}
     assert objects["grouse"] == objects["ready"] == 100
 
 
 def test_short_queries_are_timed_beside_long_ones(tmp_path):
     pytest.importorskip("grouse", reason="the package is not installed")
-    command = [sys.executable, str(BENCH / "together.py"), "--rows", "40000", "--rounds", "2", "--host", "test"]
-    command += ["--data", str(tmp_path), "--record", str(tmp_path), "--python-grouse", sys.executable]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    (record,) = tmp_path.glob("test/together.csv")
-    with record.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = recorded("together.py", tmp_path, "--rows", "40000", "--rounds", "2", "--data", str(tmp_path))
     assert [(row["engine"], row["long"]) for row in rows] == [(engine, long) for engine in ("grouse", "duckdb") for long in "012"]
     assert all(0 < float(row["median_ms"]) <= float(row["worst_ms"]) for row in rows)
 
@@ -132,37 +122,20 @@ def test_the_serial_share_is_that_of_all_groupings(tmp_path):
 
     text = "GroupByExec: x, metrics=[cut_time=1.5ms]\n  GroupByExec: y, metrics=[cut_time=500.00µs]\n  cut_time=9s"
     assert serial.milliseconds(text, "cut_time") == 2.0
-    command = [sys.executable, str(BENCH / "serial.py"), "--set", "g1", "--size", "small", "--rounds", "1", "--host", "test"]
-    command += ["--data", str(tmp_path), "--record", str(tmp_path), "--bin", str(RELEASE), "--python-grouse", sys.executable]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    (record,) = tmp_path.glob("test/serial.csv")
-    with record.open(newline="") as file:
-        shares = {row["query"]: float(row["serial_percent"]) for row in csv.DictReader(file)}
+    flags = ["--set", "g1", "--size", "small", "--rounds", "1", "--data", str(tmp_path), "--bin", str(RELEASE)]
+    shares = {row["query"]: float(row["serial_percent"]) for row in recorded("serial.py", tmp_path, *flags)}
     assert len(shares) == 5 and all(0 <= share <= 100 for share in shares.values())
 
 
 def test_keys_of_two_widths_are_timed_in_pairs(tmp_path):
     pytest.importorskip("grouse", reason="the package is not installed")
-    command = [sys.executable, str(BENCH / "pairs.py"), "--rows", "100000", "--rounds", "3", "--host", "test"]
-    command += ["--record", str(tmp_path), "--python-grouse", sys.executable]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=50)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    (record,) = tmp_path.glob("test/pairs.csv")
-    with record.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    rows = recorded("pairs.py", tmp_path, "--rows", "100000", "--rounds", "3")
     assert len(rows) == 5 and all(len(row["pairs_ms"].split()) == 3 and float(row["ratio"]) > 0 for row in rows)
 
 
 def test_the_cost_of_workers_is_recorded(tmp_path):
     pytest.importorskip("grouse", reason="the package is not installed")
-    command = [sys.executable, str(BENCH / "workers.py"), "--rows", "20000", "--rounds", "1", "--at", "3", "--host", "test"]
-    command += ["--inputs", "one row,NDJSON,registered"]
-    command += ["--data", str(tmp_path), "--record", str(tmp_path), "--python-grouse", sys.executable]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=90)
-    assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-1000:]
-    (record,) = tmp_path.glob("test/workers.csv")
-    with record.open(newline="") as file:
-        rows = list(csv.DictReader(file))
+    flags = ["--rows", "20000", "--rounds", "1", "--at", "3", "--inputs", "one row,NDJSON,registered", "--data", str(tmp_path)]
+    rows = recorded("workers.py", tmp_path, *flags, seconds=90)
     assert len(rows) == 3 * 3 * 2 and {row["workers"] for row in rows} == {"2", "3"}
     assert all(float(row["cpu_ms"]) > 0 for row in rows)

@@ -113,14 +113,14 @@ class Cells(html.parser.HTMLParser):
 
     def __init__(self, page: str) -> None:
         super().__init__()
-        self.tags, self.texts = [], []
+        self.tags, self.strings = [], []
         self.feed(page)
 
     def handle_starttag(self, tag, attributes):
         self.tags.append((tag, dict(attributes)))
 
     def handle_data(self, data):
-        self.texts.append(data)
+        self.strings.append(data)
 
 
 def test_a_table(con):
@@ -131,10 +131,10 @@ def test_a_table(con):
     assert len(cells) == 20 * 4
     assert ["right" in cell["style"] for cell in cells[:4]] == [True, False, False, True]
     assert cells[1]["title"] == long and "max-width" in cells[1]["style"] and "title" not in cells[0]
-    assert max(map(len, found.texts)) == 200 and "<b>x" not in page
+    assert max(map(len, found.strings)) == 200 and "<b>x" not in page
     assert "overflow-x:auto" in page
     counted = as_html(["n"], ["int64"], [(1,), (2,)], True, 200_000)
-    assert Cells(counted).texts[-1] == "2 of 200,000 rows"
+    assert Cells(counted).strings[-1] == "2 of 200,000 rows"
     assert "first 20 rows" in con.sql("SELECT number FROM numbers(100000000000)")._repr_html_()
     assert "3 rows" in con.sql("SELECT number FROM numbers(3)")._repr_html_()
 
@@ -153,7 +153,7 @@ def test_a_plan(con):
     assert isinstance(plan, str) and "metrics=[" in plan
     page = plan._repr_html_()
     assert "% of the time" in page and "&gt;" in page and page.startswith("<pre")
-    assert "".join(Cells(page).texts).count("Exec") == plan.count("Exec")
+    assert "".join(Cells(page).strings).count("Exec") == plan.count("Exec")
     assert "% of the time" not in relation.explain()._repr_html_()
 
 
@@ -166,7 +166,7 @@ def of(picture: xml.Element, tag: str) -> list[xml.Element]:
     return picture.findall(f".//{{http://www.w3.org/2000/svg}}{tag}")
 
 
-def texts(picture: xml.Element) -> list[str]:
+def strings(picture: xml.Element) -> list[str]:
     return [element.text for element in of(picture, "text")]
 
 
@@ -178,12 +178,12 @@ def test_bars(con, tmp_path):
     widths = [float(bar.get("width")) for bar in bars]
     assert len(bars) == 3 and abs(widths[0] / widths[1] - 2) < 0.01 and abs(widths[0] / widths[2] - 4) < 0.01
     assert float(bars[1].get("x")) + widths[1] == pytest.approx(float(bars[0].get("x")), abs=0.2)
-    assert "amount by name" in texts(picture) and "a <b>" in texts(picture) and "1 row without a number left out" in texts(picture)
-    assert all(len(text) < 60 for text in texts(picture))
+    assert "amount by name" in strings(picture) and "a <b>" in strings(picture) and "1 row without a number left out" in strings(picture)
+    assert all(len(text) < 60 for text in strings(picture))
     plot.save(tmp_path / "x.svg")
     assert (tmp_path / "x.svg").read_text(encoding="utf-8") == plot.svg
     many = con.sql("SELECT 'k' || number AS k, number AS n FROM numbers(100)").plot("bar")
-    assert len(of(drawn(many), "rect")) == 40 and "40 of 100 bars" in texts(drawn(many))
+    assert len(of(drawn(many), "rect")) == 40 and "40 of 100 bars" in strings(drawn(many))
 
 
 def test_lines(con):
@@ -193,7 +193,7 @@ def test_lines(con):
     points = [tuple(map(float, point.split(","))) for point in line.get("points").split()]
     assert len(points) == 60 and [x for x, _ in points] == sorted(x for x, _ in points)
     assert [y for _, y in points] == sorted((y for _, y in points), reverse=True)
-    assert any(text.startswith("2024-0") for text in texts(picture))
+    assert any(text.startswith("2024-0") for text in strings(picture))
     numbers = con.sql("SELECT number AS x, sin(number) AS y FROM numbers(50) ORDER BY x").plot()
     assert len(of(drawn(numbers), "polyline")) == 1
     with pytest.raises(grouse.TypeError, match="'k' has to have numbers or times"):
@@ -222,10 +222,10 @@ def test_what_cannot_be_drawn(con):
 
 
 def test_special_numbers_and_times(con):
-    moments = con.values(*[(datetime.datetime(2024, 1, 1, hour), hour / 7) for hour in range(24)])
-    assert any(":00:00" in text for text in texts(drawn(moments.plot())))
+    timestamps = con.values(*[(datetime.datetime(2024, 1, 1, hour), hour / 7) for hour in range(24)])
+    assert any(":00:00" in text for text in strings(drawn(timestamps.plot())))
     odd = con.sql("SELECT * FROM (VALUES ('a', 'nan'::DOUBLE), ('b', 'inf'::DOUBLE), ('c', 1.0)) AS t(k, v)").plot()
-    assert len(of(drawn(odd), "rect")) == 1 and "2 rows without a number left out" in texts(drawn(odd))
+    assert len(of(drawn(odd), "rect")) == 1 and "2 rows without a number left out" in strings(drawn(odd))
 
 
 @pytest.mark.parametrize(
@@ -265,7 +265,7 @@ def test_bars_of_the_largest_numbers_have_their_lengths(con):
 
 
 def test_an_axis_of_large_equal_values_has_marks(con):
-    labels = texts(drawn(con.sql("SELECT 1e17::DOUBLE AS x").plot()))
+    labels = strings(drawn(con.sql("SELECT 1e17::DOUBLE AS x").plot()))
     assert [label for label in labels if label.endswith("e+17") or label.endswith("e+16")] == ["9e+16", "9.5e+16", "1e+17", "1.05e+17", "1.1e+17"]
     last = con.sql("SELECT TIMESTAMP '9999-12-31 23:59:59.999999' AS t, 1 AS n").plot("line")
-    assert "23:59:59" in texts(drawn(last))
+    assert "23:59:59" in strings(drawn(last))

@@ -13,20 +13,20 @@ use tempfile::TempDir;
 
 const EPOCH: i64 = 2_440_588;
 
-/// A moment of so many days since 1970 and nanoseconds within the last of them.
-fn moment(days: i64, nanos: u64) -> Int96 {
-    let mut moment = Int96::new();
-    moment.set_data(nanos as u32, (nanos >> 32) as u32, (days + EPOCH) as u32);
-    moment
+/// A timestamp of so many days since 1970 and nanoseconds within the last of them.
+fn timestamp(days: i64, nanos: u64) -> Int96 {
+    let mut timestamp = Int96::new();
+    timestamp.set_data(nanos as u32, (nanos >> 32) as u32, (days + EPOCH) as u32);
+    timestamp
 }
 
-/// The first moment of the year 1, one microsecond and 500 nanoseconds of 1970, and the last microsecond of the year 9999.
+/// The first timestamp of the year 1, one microsecond and 500 nanoseconds of 1970, and the last microsecond of the year 9999.
 fn far() -> Vec<Int96> {
     let last = 86_399_999_999_000;
     vec![
-        moment(-719_162, 0),
-        moment(0, 1_500),
-        moment(2_932_896, last),
+        timestamp(-719_162, 0),
+        timestamp(0, 1_500),
+        timestamp(2_932_896, last),
     ]
 }
 
@@ -73,7 +73,7 @@ fn check(session: &Session, sql: &str, expected: &[&str]) {
 
 // They wrapped around: the year 9999 was 1816.
 #[test]
-fn moments_beyond_nanoseconds_are_read() {
+fn timestamps_beyond_nanoseconds_are_read() {
     let (folder, session) = (tempfile::tempdir().unwrap(), session());
     let path = plain(&folder, "far.parquet", &far());
     let strings = [
@@ -102,10 +102,10 @@ fn moments_beyond_nanoseconds_are_read() {
 }
 
 #[test]
-fn moments_that_do_not_fit_their_unit_are_an_error() {
+fn timestamps_that_do_not_fit_their_unit_are_an_error() {
     let (folder, session) = (tempfile::tempdir().unwrap(), session());
     // The last day of 32 bits, beyond microseconds, which would wrap around to another day.
-    let beyond = [moment(0, 0), moment(i64::from(i32::MAX) - EPOCH, 0)];
+    let beyond = [timestamp(0, 0), timestamp(i64::from(i32::MAX) - EPOCH, 0)];
     let path = plain(&folder, "beyond.parquet", &beyond);
     for sql in [
         "SELECT at FROM",
@@ -128,7 +128,11 @@ fn moments_that_do_not_fit_their_unit_are_an_error() {
     );
     let message = error(&session, &format!("SELECT at FROM '{path}'")).to_string();
     assert!(message.contains("coerce_int96 = 'us'"), "{message}");
-    let near = plain(&folder, "near.parquet", &[moment(0, 1_500), moment(-1, 1)]);
+    let near = plain(
+        &folder,
+        "near.parquet",
+        &[timestamp(0, 1_500), timestamp(-1, 1)],
+    );
     let sql = format!("SELECT at::VARCHAR FROM '{near}' WHERE at IS NOT NULL ORDER BY at");
     let nanos = [
         "1969-12-31 00:00:00.000000001",
@@ -146,7 +150,7 @@ fn moments_that_do_not_fit_their_unit_are_an_error() {
 }
 
 #[test]
-fn moments_within_lists_and_structs_are_read() {
+fn timestamps_within_lists_and_structs_are_read() {
     let (folder, session) = (tempfile::tempdir().unwrap(), session());
     let list = "optional group all (LIST) { repeated group list { optional int96 element; } }";
     // [0001-01-01, NULL], NULL, [], [1970-01-01, 9999-12-31]
@@ -176,7 +180,7 @@ fn moments_within_lists_and_structs_are_read() {
 
 // One file has microseconds, as newer writers do.
 #[test]
-fn moments_of_both_kinds_are_one_column() {
+fn timestamps_of_both_kinds_are_one_column() {
     let (folder, session) = (tempfile::tempdir().unwrap(), session());
     plain(&folder, "a.parquet", &far());
     let other = folder.path().join("b.parquet");
@@ -196,21 +200,21 @@ fn moments_of_both_kinds_are_one_column() {
     );
 }
 
-// Twelve bytes that a file calls bytes were moments to a table that some other file has such moments for.
+// Twelve bytes that a file calls bytes were timestamps to a table that some other file has such timestamps for.
 #[test]
-fn bytes_are_no_moments() {
+fn bytes_are_no_timestamps() {
     let (folder, session) = (tempfile::tempdir().unwrap(), session());
-    plain(&folder, "a.parquet", &[moment(0, 1_500)]);
+    plain(&folder, "a.parquet", &[timestamp(0, 1_500)]);
     let bytes: ArrayRef = Arc::new(
         FixedSizeBinaryArray::try_from_iter([b"123456789012"].into_iter()).expect("bytes"),
     );
     let batch = RecordBatch::try_from_iter([("at", bytes)]).unwrap();
     write_parquet(&folder.path().join("b.parquet"), &batch);
     let table = format!(
-        "CREATE EXTERNAL TABLE moments (at TIMESTAMP) STORED AS PARQUET LOCATION '{}/'",
+        "CREATE EXTERNAL TABLE stamps (at TIMESTAMP) STORED AS PARQUET LOCATION '{}/'",
         folder.path().display()
     );
     run(&session, &table);
-    let message = error(&session, "SELECT max(at) FROM moments").to_string();
+    let message = error(&session, "SELECT max(at) FROM stamps").to_string();
     assert!(message.contains("'at' is BLOB"), "{message}");
 }

@@ -294,15 +294,17 @@ mod tests {
         let numbers: ArrayRef = Arc::new(Int64Array::from_iter_values(1..=KEYS as i64));
         let nullable = (0..KEYS as i64).map(|at| (at > 0).then_some(at - 1));
         let nullable: ArrayRef = Arc::new(Int64Array::from_iter(nullable));
-        let texts = (0..KEYS).map(|at| match at {
+        let values = (0..KEYS).map(|at| match at {
             0 => None,
             1 => Some(String::new()),
             _ if at % 2 == 0 => Some(format!("{at}")),
             _ => Some(format!("a text that lies outside of its view {at}")),
         });
-        let texts: Vec<Option<String>> = texts.collect();
-        let strings: ArrayRef = Arc::new(StringViewArray::from_iter(texts.iter().cloned()));
-        let bytes = texts.iter().map(|text| text.as_ref().map(String::as_bytes));
+        let values: Vec<Option<String>> = values.collect();
+        let strings: ArrayRef = Arc::new(StringViewArray::from_iter(values.iter().cloned()));
+        let bytes = values
+            .iter()
+            .map(|text| text.as_ref().map(String::as_bytes));
         let bytes: ArrayRef = Arc::new(BinaryViewArray::from_iter(bytes));
         let (number, string) = (DataType::Int64, DataType::Utf8View);
         let both = [Arc::clone(&strings), Arc::clone(&nullable)];

@@ -121,7 +121,7 @@ def _line(columns: Sequence[str], rows: list[tuple[Any, ...]], rows_all: int) ->
     parts = [_rule(60, y(tick), WIDTH - 20, y(tick)) + _text(54, y(tick) + 4, _number(tick), "end") for tick in y_ticks]
     span = max(first) - min(first) if first else 0
     for tick in x_ticks:
-        parts.append(_text(x(tick), HEIGHT - 22, _moment(tick, span) if is_time else _number(tick), "middle"))
+        parts.append(_text(x(tick), HEIGHT - 22, _timestamp(tick, span) if is_time else _number(tick), "middle"))
     drawn = " ".join(f"{x(place):.1f},{y(value):.1f}" for place, value in points)
     parts.append(f"<polyline points='{drawn}' fill='none' stroke='{COLOR}' stroke-width='1.6'/>")
     return _picture(f"{columns[1]} by {columns[0]}", parts, _notes([], rows_all - len(points)), HEIGHT)
@@ -194,7 +194,7 @@ def _place(value: Any) -> float | None:
     return None
 
 
-def _moment(seconds: float, span: float) -> str:
+def _timestamp(seconds: float, span: float) -> str:
     when = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=min(seconds, _LAST_SECOND))
     return when.strftime("%H:%M:%S") if span < 86_400 else when.strftime("%Y-%m-%d")
 

@@ -61,8 +61,8 @@ impl Machine {
 }
 
 fn list(cpus: &[usize]) -> String {
-    let texts: Vec<String> = cpus.iter().map(usize::to_string).collect();
-    texts.join(",")
+    let numbers: Vec<String> = cpus.iter().map(usize::to_string).collect();
+    numbers.join(",")
 }
 
 /// Logical CPUs, cores, kinds and nodes.
