@@ -235,7 +235,8 @@ def empty_parts() -> dict[str, pa.Array | pa.ChunkedArray]:
 def test_empty_slices_are_empty(con, name):
     column = empty_parts()[name]
     sliced = pa.table({"c": column})
-    assert con.sql("SELECT c FROM sliced").fetchall() == [(value,) for value in column.to_pylist()]
+    values = con.sql("SELECT c FROM sliced").fetchall()
+    assert sorted(values, key=str) == sorted(((value,) for value in column.to_pylist()), key=str)
     con.sql("CREATE TABLE kept AS SELECT * FROM sliced")
     assert con.sql("SELECT count(*), count(c) FROM kept").fetchall() == [(len(column), len(column) - column.null_count)]
 
