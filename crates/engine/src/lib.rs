@@ -7,6 +7,7 @@
 
 // From the ground up: a module names only those above it in this list.
 mod error;
+mod wire;
 mod runtime;
 mod expr;
 pub(crate) mod functions;
@@ -15,6 +16,7 @@ mod scan;
 mod exec;
 mod sql;
 mod optimizer;
+pub mod distribution;
 mod session;
 
 pub use error::types::{sql_name, type_name};
@@ -37,6 +39,7 @@ pub use session::query::Query;
 pub use sql::params::Params;
 pub use sql::reads::only_reads;
 pub use sql::statement::Statement;
+pub use wire::{Apart, WireValue};
 
 /// What tests hold against DataFusion alone.
 #[doc(hidden)]

@@ -7,6 +7,7 @@
 //! Not here: executing (execution.rs), text (explain.rs).
 
 mod columns;
+mod portable;
 mod properties;
 mod stages;
 
@@ -131,7 +132,7 @@ impl GroupByExec {
         stage: Stage,
     ) -> Result<GroupByExec> {
         let fitted = match &stage {
-            Stage::Whole | Stage::Partial { .. } => fit(&described)?,
+            Stage::Whole | Stage::Single | Stage::Partial { .. } => fit(&described)?,
             Stage::Final(merged) => Fitted {
                 aggregates: merged.aggregates.clone(),
                 input_order: InputOrder::Any,
@@ -162,7 +163,7 @@ impl GroupByExec {
     /// What it reads: rows, or what a partial stage made of them.
     fn input(&self) -> &Arc<dyn ExecutionPlan> {
         match &self.stage {
-            Stage::Whole | Stage::Partial { .. } => self.described.input(),
+            Stage::Whole | Stage::Single | Stage::Partial { .. } => self.described.input(),
             Stage::Final(merged) => &merged.input,
         }
     }
@@ -194,7 +195,7 @@ impl GroupByExec {
         let at = emitted.map_or(column, |emitted| emitted[column]);
         let (key, name) = self.group_by().expr().get(at)?;
         Some(match &self.stage {
-            Stage::Whole | Stage::Partial { .. } => Arc::clone(key),
+            Stage::Whole | Stage::Single | Stage::Partial { .. } => Arc::clone(key),
             Stage::Final(_) => Arc::new(Column::new(name, at)),
         })
     }
@@ -415,7 +416,7 @@ impl GroupByExec {
         let partitions = self.properties.output_partitioning().partition_count();
         match self.stage {
             Stage::Partial { tasks } => tasks.clamp(1, partitions.max(1)),
-            Stage::Whole | Stage::Final(_) => 1,
+            Stage::Whole | Stage::Single | Stage::Final(_) => 1,
         }
     }
 
@@ -565,6 +566,7 @@ impl ExecutionPlan for GroupByExec {
     fn input_distribution_requirements(&self) -> InputDistributionRequirements {
         InputDistributionRequirements::new(vec![match &self.stage {
             Stage::Whole | Stage::Partial { .. } => Distribution::UnspecifiedDistribution,
+            Stage::Single => Distribution::SinglePartition,
             Stage::Final(merged) => merged.distribution(self.keys()),
         }])
     }
@@ -576,7 +578,9 @@ impl ExecutionPlan for GroupByExec {
 
     fn required_input_ordering(&self) -> Vec<Option<OrderingRequirements>> {
         match &self.stage {
-            Stage::Whole | Stage::Partial { .. } => order::required(&self.described),
+            Stage::Whole | Stage::Single | Stage::Partial { .. } => {
+                order::required(&self.described)
+            }
             Stage::Final(_) => vec![None],
         }
     }
@@ -594,7 +598,9 @@ impl ExecutionPlan for GroupByExec {
         f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
     ) -> Result<TreeNodeRecursion> {
         let mut recursion = match &self.stage {
-            Stage::Whole | Stage::Partial { .. } => self.described.apply_expressions(f)?,
+            Stage::Whole | Stage::Single | Stage::Partial { .. } => {
+                self.described.apply_expressions(f)?
+            }
             Stage::Final(_) => TreeNodeRecursion::Continue,
         };
         // Who fills a filter while the query runs asks whether anybody reads it.

@@ -18,6 +18,8 @@ use datafusion::logical_expr::{
 
 use super::null_as_args;
 
+use crate::wire::{Portable, WireReader, WireValue};
+
 static BETWEEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::new_from_impl(Between {
         signature: Signature::user_defined(Volatility::Immutable),
@@ -30,7 +32,7 @@ pub(crate) fn between(x: Expr, low: Expr, high: Expr) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Between {
+pub(in crate::functions) struct Between {
     signature: Signature,
 }
 
@@ -67,5 +69,19 @@ impl ScalarUDFImpl for Between {
         let (x, low, high) = (value(0)?, value(1)?, value(2)?);
         let between = and_kleene(&gt_eq(&x, &low)?, &lt_eq(&x, &high)?)?;
         Ok(ColumnarValue::Array(Arc::new(between)))
+    }
+}
+
+impl Portable for Between {
+    const KIND: &'static str = "between";
+
+    fn apart(&self) -> Vec<WireValue> {
+        Vec::new()
+    }
+
+    fn whole(_: &mut WireReader) -> Result<Self> {
+        Ok(Between {
+            signature: Signature::user_defined(Volatility::Immutable),
+        })
     }
 }

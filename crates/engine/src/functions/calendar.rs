@@ -20,6 +20,8 @@ use datafusion::logical_expr::{
 
 use super::null_as_args;
 
+use crate::wire::{Portable, WireReader, WireValue};
+
 const DAY_S: f64 = 86_400.0;
 const YEAR_DAYS: f64 = 365.25;
 const MONTH_DAYS: f64 = 30.0;
@@ -47,7 +49,7 @@ pub(crate) fn part_of_interval(part: &str, interval: Expr) -> Option<Expr> {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct WithinMinute {
+pub(in crate::functions) struct WithinMinute {
     unit_ns: i64,
     signature: Signature,
 }
@@ -81,8 +83,23 @@ impl ScalarUDFImpl for WithinMinute {
     }
 }
 
+impl Portable for WithinMinute {
+    const KIND: &'static str = "within_minute";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![self.unit_ns.into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(WithinMinute {
+            unit_ns: values.number()?,
+            signature: Signature::any(1, Volatility::Immutable),
+        })
+    }
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Epoch {
+pub(in crate::functions) struct Epoch {
     signature: Signature,
 }
 
@@ -111,5 +128,19 @@ impl ScalarUDFImpl for Epoch {
             days * DAY_S + interval.nanoseconds as f64 / SECOND_NS
         });
         Ok(ColumnarValue::Array(Arc::new(seconds)))
+    }
+}
+
+impl Portable for Epoch {
+    const KIND: &'static str = "epoch_of_interval";
+
+    fn apart(&self) -> Vec<WireValue> {
+        Vec::new()
+    }
+
+    fn whole(_: &mut WireReader) -> Result<Self> {
+        Ok(Epoch {
+            signature: Signature::any(1, Volatility::Immutable),
+        })
     }
 }

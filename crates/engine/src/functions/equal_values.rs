@@ -15,17 +15,31 @@ mod aggregates;
 use datafusion::arrow::datatypes::DataType;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::{BinaryExpr, Case, Expr, ExprSchemable, Operator};
+use datafusion::logical_expr::{BinaryExpr, Case, Expr, ExprSchemable, Operator, ScalarUDF};
 use grouse_groupby::keys::row::has_forms;
 
 use crate::expr::columns::is_comparison;
 use crate::functions::ANY_EQUAL;
+use crate::wire::{FunctionKind, scalar};
 pub(crate) use canonical::plain;
 use canonical::{canonical, is_canonical};
 pub(crate) use chosen::extreme_items;
 use chosen::{chosen, is_chosen};
 pub(crate) use ordered::sortable;
 use ordered::{extreme, is_extreme, item_bytes, ordered, sort_bytes};
+
+/// Functions of this room that travel.
+pub(super) fn kinds() -> Vec<FunctionKind<ScalarUDF>> {
+    vec![
+        scalar::<canonical::Canonical>(),
+        scalar::<chosen::ChoiceFunction>(),
+        scalar::<identity::Identified>(),
+        scalar::<identity::Identity>(),
+        scalar::<ordered::Extreme>(),
+        scalar::<ordered::NestedOrder>(),
+        scalar::<ordered::SortBytes>(),
+    ]
+}
 
 /// Functions that tell whether and where a list has a value.
 const SEARCHES: [&str; 6] = [

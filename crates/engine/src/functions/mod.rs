@@ -30,6 +30,7 @@ mod sequences;
 mod row_values;
 mod between;
 mod list_reduce;
+pub(crate) mod kinds;
 
 use std::sync::Arc;
 

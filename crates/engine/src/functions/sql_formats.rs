@@ -20,6 +20,8 @@ use datafusion::logical_expr::{
     Volatility, binary_expr, lit,
 };
 
+use crate::wire::{Portable, WireReader, WireValue};
+
 /// Fields, those first that begin as others do, and what DataFusion calls them, without leading zeros behind the bar.
 const FIELDS: [(&str, &str, &str); 29] = [
     ("YYYY", "%Y", "%-Y"),
@@ -255,7 +257,7 @@ fn is_checked(format: &Expr) -> bool {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct CheckedFormat {
+pub(in crate::functions) struct CheckedFormat {
     signature: Signature,
 }
 
@@ -282,6 +284,20 @@ impl ScalarUDFImpl for CheckedFormat {
     }
 }
 
+impl Portable for CheckedFormat {
+    const KIND: &'static str = "checked_format";
+
+    fn apart(&self) -> Vec<WireValue> {
+        Vec::new()
+    }
+
+    fn whole(_: &mut WireReader) -> Result<Self> {
+        Ok(CheckedFormat {
+            signature: Signature::any(1, Volatility::Immutable),
+        })
+    }
+}
+
 /// A format that is no literal, in DataFusion's letters.
 static READABLE_FORMAT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::new_from_impl(ReadableFormat {
@@ -290,7 +306,7 @@ static READABLE_FORMAT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
 });
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct ReadableFormat {
+pub(in crate::functions) struct ReadableFormat {
     signature: Signature,
 }
 
@@ -330,9 +346,23 @@ impl ScalarUDFImpl for ReadableFormat {
     }
 }
 
+impl Portable for ReadableFormat {
+    const KIND: &'static str = "readable_format";
+
+    fn apart(&self) -> Vec<WireValue> {
+        Vec::new()
+    }
+
+    fn whole(_: &mut WireReader) -> Result<Self> {
+        Ok(ReadableFormat {
+            signature: Signature::any(1, Volatility::Immutable),
+        })
+    }
+}
+
 /// `to_timestamp` by formats, whose columns DataFusion gives without the zone that it says they have.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct InZone(Arc<ScalarUDF>);
+pub(in crate::functions) struct InZone(Arc<ScalarUDF>);
 
 impl ScalarUDFImpl for InZone {
     fn name(&self) -> &str {
@@ -365,6 +395,18 @@ impl ScalarUDFImpl for InZone {
     }
 }
 
+impl Portable for InZone {
+    const KIND: &'static str = "in_zone";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![(&self.0).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(InZone(values.scalar_function()?))
+    }
+}
+
 /// A value for each row of a column beside it.
 static EACH_ROW: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::new_from_impl(EachRow {
@@ -373,7 +415,7 @@ static EACH_ROW: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
 });
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct EachRow {
+pub(in crate::functions) struct EachRow {
     signature: Signature,
 }
 
@@ -394,6 +436,20 @@ impl ScalarUDFImpl for EachRow {
         Ok(ColumnarValue::Array(
             args.args[0].to_array(args.number_rows)?,
         ))
+    }
+}
+
+impl Portable for EachRow {
+    const KIND: &'static str = "each_row";
+
+    fn apart(&self) -> Vec<WireValue> {
+        Vec::new()
+    }
+
+    fn whole(_: &mut WireReader) -> Result<Self> {
+        Ok(EachRow {
+            signature: Signature::any(2, Volatility::Immutable),
+        })
     }
 }
 

@@ -10,10 +10,12 @@ use std::sync::Arc;
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, StringArray};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::DataType;
-use datafusion::common::Result;
+use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
+
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// The pattern of LIKE with `\` in place of its own escape.
 pub(crate) fn like_pattern(pattern: Expr, escape: char) -> Expr {
@@ -38,7 +40,7 @@ enum PatternForm {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct PatternFunction {
+pub(in crate::functions) struct PatternFunction {
     form: PatternForm,
     signature: Signature,
 }
@@ -73,6 +75,32 @@ impl ScalarUDFImpl for PatternFunction {
             .collect();
         debug_assert_eq!(rewritten.len(), args.number_rows);
         Ok(ColumnarValue::Array(Arc::new(rewritten)))
+    }
+}
+
+impl Portable for PatternFunction {
+    const KIND: &'static str = "pattern";
+
+    fn apart(&self) -> Vec<WireValue> {
+        let (is_like, escape) = match self.form {
+            PatternForm::Like(escape) => (true, escape),
+            PatternForm::Similar(escape) => (false, escape),
+        };
+        vec![is_like.into(), i64::from(u32::from(escape)).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        let is_like = values.flag()?;
+        let code = u32::try_from(values.number()?).ok();
+        let Some(escape) = code.and_then(char::from_u32) else {
+            return internal_err!("a pattern has no escape");
+        };
+        let form = match is_like {
+            true => PatternForm::Like(escape),
+            false => PatternForm::Similar(escape),
+        };
+        let signature = Signature::any(1, Volatility::Immutable);
+        Ok(PatternFunction { form, signature })
     }
 }
 

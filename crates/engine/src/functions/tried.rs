@@ -13,6 +13,8 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use crate::wire::{Portable, WireReader, WireValue};
+
 static TRIED: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     let signature = Signature::any(1, Volatility::Immutable);
     Arc::new(ScalarUDF::new_from_impl(Tried { signature }))
@@ -24,7 +26,7 @@ pub(crate) fn tried(value: Expr) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Tried {
+pub(in crate::functions) struct Tried {
     signature: Signature,
 }
 
@@ -51,5 +53,19 @@ impl ScalarUDFImpl for Tried {
             Some(value) => Ok(value),
             None => exec_err!("tried takes a value"),
         }
+    }
+}
+
+impl Portable for Tried {
+    const KIND: &'static str = "tried";
+
+    fn apart(&self) -> Vec<WireValue> {
+        Vec::new()
+    }
+
+    fn whole(_: &mut WireReader) -> Result<Self> {
+        Ok(Tried {
+            signature: Signature::any(1, Volatility::Immutable),
+        })
     }
 }

@@ -16,3 +16,4 @@ mod filters;
 pub(crate) mod scans;
 pub(crate) mod joins;
 pub(crate) mod passes;
+pub(crate) mod kinds;

@@ -34,7 +34,7 @@ use crate::runtime::memory::SessionPool;
 use crate::scan::stores::Stores;
 use crate::scan::writes::WholeFilesRule;
 
-use Needed::{ByDataFusion, ByOperator};
+use Needed::{ByDataFusion, ByMachine, ByOperator};
 use PassPlace::{Before, First, Last};
 use Shown::{AsBefore, Whole};
 
@@ -60,8 +60,10 @@ enum PassPlace {
 pub enum Needed {
     /// Right answers, whichever operator groups.
     ByDataFusion,
-    /// Our operator, what it reads and how we write.
+    /// Our operator and how we write.
     ByOperator,
+    /// Speed on the machine that runs the plan: what it reads, and in which form.
+    ByMachine,
 }
 
 macro_rules! passes {
@@ -213,8 +215,8 @@ const INSTEAD: [(&str, Shown, Rewrite, &str); 11] = [
 fn physical() -> Vec<Pass<Physical>> {
     passes! {
         First, ByDataFusion, read_once::turns::SeparateTurns,            "copies of a recursion have turns of their own";
-        First, ByDataFusion, checked_plan::CheckArithmetic,              "+, -, * of integers are checked";
-        First, ByOperator,   NarrowArithmetic,                           "numbers of up to 18 digits are computed in 64 bits; before all that compare, move and merge expressions";
+        First, ByDataFusion, checked_plan::CheckArithmetic::Here,        "+, -, * of integers are checked";
+        First, ByMachine,    NarrowArithmetic,                           "numbers of up to 18 digits are computed in 64 bits; before all that compare, move and merge expressions";
         First, ByDataFusion, null_structs::NullStructs,                  "s.x is NULL where s is NULL";
         First, ByDataFusion, short_circuit::GuardConditions,             "p AND q computes a q that can fail only where p is not false";
         First, ByDataFusion, offset_order::KeepOrderBelowOffset,         "the sort below an OFFSET stays";
@@ -237,10 +239,10 @@ fn of_scans(
 ) -> Vec<Pass<Physical>> {
     let morsels = MorselsRule::new(Arc::clone(&footers), stores, pool);
     passes! {
-        Before(SANITY), ByOperator, morsels,                 "the workers of a Parquet scan take pieces from one list";
-        Before(SANITY), ByOperator, CodesRule::new(footers), "strings are read as codes of their dictionaries";
-        Before(SANITY), ByOperator, OwnFilters,              "LIKE and comparisons of strings search views as they lie in memory";
-        Before(SANITY), ByOperator, RecordingRule,           "scans and filters tell the condition cache which rows match; last, since no rule knows their nodes";
+        Before(SANITY), ByMachine, morsels,                 "the workers of a Parquet scan take pieces from one list";
+        Before(SANITY), ByMachine, CodesRule::new(footers), "strings are read as codes of their dictionaries";
+        Before(SANITY), ByMachine, OwnFilters,              "LIKE and comparisons of strings search views as they lie in memory";
+        Before(SANITY), ByMachine, RecordingRule,           "scans and filters tell the condition cache which rows match; last, since no rule knows their nodes";
     }
 }
 
@@ -258,7 +260,10 @@ pub struct Scans {
 }
 
 /// All rules.
-pub(crate) const ALL: &[Needed] = &[ByDataFusion, ByOperator];
+pub(crate) const ALL: &[Needed] = &[ByDataFusion, ByOperator, ByMachine];
+
+/// Those of a plan that other machines run.
+const TRAVELLING: &[Needed] = &[ByDataFusion, ByOperator];
 
 /// Those that fix DataFusion.
 pub const FIXES: &[Needed] = &[ByDataFusion];
@@ -292,6 +297,23 @@ pub fn physical_rules(scans: Option<Scans>, needed: &[Needed]) -> Result<Vec<Arc
     passes.extend(scans.map(of_scans).into_iter().flatten());
     let rules = PhysicalOptimizer::new().rules;
     placed(rules, |rule| rule.name(), passes, needed)
+}
+
+/// DataFusion's physical rules, with ours for a plan that other machines run.
+pub(crate) fn travelling_rules() -> Result<Vec<Arc<Physical>>> {
+    let checks: Arc<Physical> = Arc::new(checked_plan::CheckArithmetic::ToTravel);
+    let mut rules = physical_rules(None, TRAVELLING)?;
+    let place = rules.iter().position(|rule| rule.name() == checks.name());
+    let place = place.ok_or_else(|| absent(checks.name()))?;
+    rules[place] = checks;
+    Ok(rules)
+}
+
+/// Our physical rules for a machine that runs a part of a plan, in their order.
+pub(crate) fn rules_of_machine(scans: Scans) -> Vec<Arc<Physical>> {
+    let passes = physical().into_iter().chain(of_scans(scans));
+    let passes = passes.filter(|pass| pass.needed == ByMachine);
+    passes.map(|pass| pass.rule).collect()
 }
 
 /// `rules`, DataFusion's, with those of `passes` that are `needed`.

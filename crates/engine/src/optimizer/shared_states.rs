@@ -35,6 +35,7 @@ use crate::exec::{GroupByExec, Replaced, Tuning};
 use crate::expr::columns::applied;
 use crate::expr::columns::place_of;
 use crate::functions::{Quantiles, TopRows};
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// The plan in which aggregates of `replaced` share states; `None` where none does.
 pub(crate) fn replacing(
@@ -317,7 +318,7 @@ fn part_of(column: Arc<dyn PhysicalExpr>, part: usize, field: &FieldRef) -> Arc<
 
 /// The value at a place of each struct, or of the only row of each list, NULL of lists without one.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct PartFunction {
+pub(super) struct PartFunction {
     at: usize,
     result_type: DataType,
     signature: Signature,
@@ -346,6 +347,22 @@ impl ScalarUDFImpl for PartFunction {
             None => in_only_rows(whole, self.at)?,
         };
         Ok(ColumnarValue::Array(part))
+    }
+}
+
+impl Portable for PartFunction {
+    const KIND: &'static str = "part";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![self.at.into(), (&self.result_type).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(PartFunction {
+            at: values.count()?,
+            result_type: values.data_type()?,
+            signature: Signature::any(1, Volatility::Immutable),
+        })
     }
 }
 

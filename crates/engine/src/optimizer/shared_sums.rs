@@ -29,6 +29,7 @@ use grouse_groupby::states::means;
 use crate::error::to_datafusion;
 use crate::functions::{exact_sum, is_exact_avg, is_exact_sum, overflow};
 use crate::optimizer::fixes::{AggregatesBelow, bare, for_our_operator, under_names};
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// The greatest constant, so that it and 32 bits together fit 64; sums of fewer than 2^32 rows do.
 const CONSTANT_MAX: i64 = 1 << 62;
@@ -322,7 +323,7 @@ fn averaged(aggregate: &Aggregate, rule: SharedSums) -> Result<Option<LogicalPla
 
 /// `mean(sum(x), count(x))`: the average of x.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct MeanFunction {
+pub(super) struct MeanFunction {
     signature: Signature,
     /// As the query has it, for the error.
     aggregate: String,
@@ -365,9 +366,25 @@ impl ScalarUDFImpl for MeanFunction {
     }
 }
 
+impl Portable for MeanFunction {
+    const KIND: &'static str = "mean";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![self.aggregate.as_str().into(), (&self.result_type).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(MeanFunction {
+            signature: Signature::any(2, Volatility::Immutable),
+            aggregate: values.text()?,
+            result_type: values.data_type()?,
+        })
+    }
+}
+
 /// `shifted_sum(sum(x), count(x), constant)`: the sum of `x + constant`.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct ShiftedSum {
+pub(super) struct ShiftedSum {
     signature: Signature,
     /// As the query has it, for the error.
     aggregate: String,
@@ -418,5 +435,17 @@ impl ScalarUDFImpl for ShiftedSum {
         });
         let shifted = shifted.collect::<Result<Int64Array>>()?;
         Ok(ColumnarValue::Array(Arc::new(shifted)))
+    }
+}
+
+impl Portable for ShiftedSum {
+    const KIND: &'static str = "shifted_sum";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![self.aggregate.as_str().into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(ShiftedSum::new(values.text()?))
     }
 }

@@ -42,5 +42,6 @@ pub(crate) mod checked_table;
 pub(crate) mod numbers;
 pub(crate) mod replaced_rows;
 pub(crate) mod conflicts;
+pub(crate) mod portable;
 pub mod error_location;
 pub mod writes;

@@ -47,6 +47,7 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::execution::cache::cache_manager::{CachedFileMetadataEntry, FileMetadataCache};
 use datafusion::execution::memory_pool::MemoryPool;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::parquet::arrow::ARROW_SCHEMA_META_KEY;
 use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
@@ -421,27 +422,12 @@ impl FileFormat for Parquet {
         let source = source.ok_or_else(|| {
             DataFusionError::Internal("a Parquet scan with another format's source".to_string())
         })?;
-        let runtime = state.runtime_env();
-        let store = runtime.object_store(conf.object_store_url.clone())?;
-        let table = Arc::clone(source.table_schema().file_schema());
-        let has_twelve_bytes = has_intervals(&table) || reads_int96(&conf, &*footers(state));
-        let readers = SoundReaders {
-            store,
-            footers: footers(state),
-            strings: Arc::new(strings_of(&table)),
-            of_bytes: has_twelve_bytes.then_some(table),
-            pool: Arc::clone(&runtime.memory_pool),
-        };
-        let mut source = source
-            .with_table_parquet_options(self.options.clone())
-            .with_parquet_file_reader_factory(Arc::new(readers));
+        let mut source = source.with_table_parquet_options(self.options.clone());
         if let Some(bytes) = self.datafusion.metadata_size_hint() {
             source = source.with_metadata_size_hint(bytes);
         }
-        let conf = FileScanConfigBuilder::from(conf)
-            .with_expr_adapter(has_twelve_bytes.then(|| Arc::new(TwelveByteAdapters) as _))
-            .with_source(Arc::new(source));
-        Ok(DataSourceExec::from_data_source(conf.build()))
+        let conf = readable(conf, source, state.runtime_env())?;
+        Ok(DataSourceExec::from_data_source(conf))
     }
 
     async fn create_writer_physical_plan(
@@ -460,6 +446,29 @@ impl FileFormat for Parquet {
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
         self.datafusion.file_source(schema)
     }
+}
+
+/// The scan as files are read here: by readers that see corrected footers, with what they cannot read as it is.
+pub(in crate::scan) fn readable(
+    conf: FileScanConfig,
+    source: ParquetSource,
+    runtime: &RuntimeEnv,
+) -> Result<FileScanConfig> {
+    let footers = runtime.cache_manager.get_file_metadata_cache();
+    let table = Arc::clone(source.table_schema().file_schema());
+    let has_twelve_bytes = has_intervals(&table) || reads_int96(&conf, &*footers);
+    let readers = SoundReaders {
+        store: runtime.object_store(conf.object_store_url.clone())?,
+        footers,
+        strings: Arc::new(strings_of(&table)),
+        of_bytes: has_twelve_bytes.then_some(table),
+        pool: Arc::clone(&runtime.memory_pool),
+    };
+    let source = source.with_parquet_file_reader_factory(Arc::new(readers));
+    let conf = FileScanConfigBuilder::from(conf)
+        .with_expr_adapter(has_twelve_bytes.then(|| Arc::new(TwelveByteAdapters) as _))
+        .with_source(Arc::new(source));
+    Ok(conf.build())
 }
 
 /// Whether some file of a scan has timestamps in 96 bits, or nobody knows.

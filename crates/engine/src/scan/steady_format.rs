@@ -135,8 +135,20 @@ impl FileFormat for Steady {
 }
 
 /// A source whose files are opened as planning found them.
-struct SteadySource {
+pub(super) struct SteadySource {
     source: Arc<dyn FileSource>,
+}
+
+impl SteadySource {
+    /// A source that opens files as planning found them.
+    pub(super) fn around(source: Arc<dyn FileSource>) -> SteadySource {
+        SteadySource { source }
+    }
+
+    /// The format's own.
+    pub(super) fn source(&self) -> &Arc<dyn FileSource> {
+        &self.source
+    }
 }
 
 impl FileSource for SteadySource {

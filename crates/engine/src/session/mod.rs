@@ -16,6 +16,7 @@ mod inserted_rows;
 mod merged_rows;
 mod information_schema;
 pub(crate) mod workers;
+mod machine;
 mod timeout;
 pub(crate) mod query;
 pub(crate) mod profile;

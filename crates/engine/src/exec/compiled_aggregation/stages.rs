@@ -111,7 +111,9 @@ impl CompiledAggregation {
         tuning: Tuning,
     ) -> Result<CompiledAggregation> {
         match stage {
-            Stage::Whole => CompiledAggregation::new(described, aggregates, columns, tuning),
+            Stage::Whole | Stage::Single => {
+                CompiledAggregation::new(described, aggregates, columns, tuning)
+            }
             Stage::Partial { .. } => {
                 let rows = NodeColumns::all(described.schema());
                 let whole = CompiledAggregation::new(described, aggregates, &rows, tuning)?;

@@ -30,6 +30,7 @@ pub(super) fn properties(
             let partitions = if keyless { 1 } else { workers };
             (equivalences(described, columns)?, partitions)
         }
+        Stage::Single => (equivalences(described, columns)?, 1),
         Stage::Partial { .. } => {
             let equivalences = EquivalenceProperties::new(Arc::clone(&columns.schema));
             (equivalences, input.output_partitioning().partition_count())

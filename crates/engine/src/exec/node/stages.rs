@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{FieldRef, Schema};
-use datafusion::common::{Result, internal_err};
+use datafusion::common::{Result, internal_err, not_impl_err};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::equivalence::EquivalenceProperties;
 use datafusion::physical_expr::expressions::Column;
@@ -21,10 +21,11 @@ use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::columns::NodeColumns;
-use super::{GroupByExec, description};
+use super::{GroupByExec, Tuning, description};
 use crate::exec::NAME;
 use crate::exec::column_encodings::ReadExpr;
 use crate::exec::order::{InputOrder, is_recursion, shows_order};
@@ -38,6 +39,8 @@ use crate::exec::order::{InputOrder, is_recursion, shows_order};
 pub(in crate::exec) enum Stage {
     /// All of it.
     Whole,
+    /// All of it, of rows that have been brought into one partition.
+    Single,
     /// Rows become groups with partial states. The partitions are dealt out to so many tasks, none of which knows groups of another.
     Partial { tasks: usize },
     /// Groups with partial states, all of one key in one partition, become results.
@@ -60,6 +63,7 @@ impl Stage {
     pub(in crate::exec) fn name(&self) -> Option<&'static str> {
         match self {
             Stage::Whole => None,
+            Stage::Single => Some("single"),
             Stage::Partial { .. } => Some("partial"),
             Stage::Final(_) => Some("final"),
         }
@@ -115,6 +119,46 @@ impl GroupByExec {
         let tasks = if is_ordered { 1 } else { tasks };
         let exchanged = self.exchanged(self.partial(tasks)?)?;
         Ok(Some(Arc::new(self.merging(exchanged)?)))
+    }
+
+    /// The stages of a whole grouping for several machines, each of which runs some partitions of a stage as one task. One that
+    /// relies on the order of rows is a stage by itself; `None` if it has stages already.
+    pub(crate) fn across_machines(&self) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+        let input = self.described.input();
+        if !matches!(self.stage, Stage::Whole) {
+            return Ok(None);
+        }
+        if is_recursion(input) {
+            return not_impl_err!("{NAME} over the rows of a recursion");
+        }
+        if self.input_order != InputOrder::Preserved {
+            return self.in_stages(1);
+        }
+        let gathered = self.with_stage(Stage::Single)?;
+        if input.output_partitioning().partition_count() == 1 {
+            return Ok(Some(Arc::new(gathered)));
+        }
+        let one: Arc<dyn ExecutionPlan> = match input.output_ordering() {
+            Some(order) => Arc::new(SortPreservingMergeExec::new(
+                order.clone(),
+                Arc::clone(input),
+            )),
+            None => Arc::new(CoalescePartitionsExec::new(Arc::clone(input))),
+        };
+        let gathered: Arc<dyn ExecutionPlan> = Arc::new(gathered);
+        gathered.with_new_children(vec![one]).map(Some)
+    }
+
+    fn with_stage(&self, stage: Stage) -> Result<GroupByExec> {
+        let (described, columns) = (Arc::clone(&self.described), self.columns.clone());
+        GroupByExec::over(described, columns, self.tuning, stage)
+    }
+
+    /// The node as it runs on this machine, whose workers share the partitions of its input.
+    pub(crate) fn tuned(&self, tuning: impl Fn(usize) -> Tuning) -> Result<GroupByExec> {
+        let partitions = self.input().output_partitioning().partition_count();
+        let (described, columns) = (Arc::clone(&self.described), self.columns.clone());
+        GroupByExec::over(described, columns, tuning(partitions), self.stage.clone())
     }
 
     /// Rows into groups with partial states, in so many tasks.

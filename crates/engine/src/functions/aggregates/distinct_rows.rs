@@ -15,6 +15,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Reve
 
 use crate::functions::aggregates::recomputed::Making;
 use crate::functions::wrapped::as_wrapped;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// Aggregates that are not told of DISTINCT, or by which rows cannot leave a frame.
 const UNAWARE: [&str; 19] = [
@@ -46,7 +47,7 @@ pub(crate) fn of_distinct_rows(function: &Arc<AggregateUDF>) -> Option<Arc<Aggre
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct DistinctRows(Arc<AggregateUDF>);
+pub(in crate::functions) struct DistinctRows(Arc<AggregateUDF>);
 
 impl AggregateUDFImpl for DistinctRows {
     as_wrapped!(
@@ -70,6 +71,18 @@ impl AggregateUDFImpl for DistinctRows {
 
     fn reverse_expr(&self) -> ReversedUDAF {
         ReversedUDAF::Identical
+    }
+}
+
+impl Portable for DistinctRows {
+    const KIND: &'static str = "distinct_rows";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![(&self.0).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(DistinctRows(values.aggregate()?))
     }
 }
 

@@ -18,11 +18,12 @@ use datafusion::logical_expr::expr::{ScalarFunction, WindowFunction, WindowFunct
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::{
     Accumulator, AggregateUDF, AggregateUDFImpl, ColumnarValue, Expr, ScalarFunctionArgs,
-    ScalarUDF, ScalarUDFImpl, Signature, Volatility, WindowFunctionDefinition,
+    ScalarUDF, ScalarUDFImpl, Signature, Volatility, WindowFunctionDefinition, WindowUDF,
 };
 
 use crate::functions::of_distinct_rows;
 use crate::functions::wrapped::as_wrapped;
+use crate::wire::{FunctionKind, WireReader, window};
 
 /// The name of the mark that a parsed statement has among the keys of PARTITION BY.
 pub(crate) const EXCLUDE: &str = "exclude from frame";
@@ -40,6 +41,15 @@ pub(crate) enum Exclusion {
     /// TIES of such a window.
     Others,
 }
+
+/// All of them under their names in messages.
+const EXCLUSIONS: [(&str, Exclusion); 5] = [
+    ("current_row", Exclusion::CurrentRow),
+    ("group", Exclusion::Group),
+    ("ties", Exclusion::Ties),
+    ("all", Exclusion::All),
+    ("others", Exclusion::Others),
+];
 
 impl Exclusion {
     /// As SQL has it.
@@ -65,10 +75,28 @@ impl Exclusion {
         }
     }
 
+    /// As messages have it: by the window's order, too.
+    fn tag(self) -> &'static str {
+        let found = EXCLUSIONS.iter().find(|(_, one)| *one == self);
+        found.map_or("", |(tag, _)| tag)
+    }
+
+    fn of_tag(values: &mut WireReader) -> Result<Exclusion> {
+        values.one_of(&EXCLUSIONS)
+    }
+
     /// The name of a function over such a frame.
     fn name_of(self, function: &str) -> String {
         format!("{function} EXCLUDE {}", self.words())
     }
+}
+
+/// The window functions, which travel.
+pub(in crate::functions) fn kinds() -> Vec<FunctionKind<WindowUDF>> {
+    vec![
+        window::<aggregates::OverLeftRows>(),
+        window::<values::ValueLeft>(),
+    ]
 }
 
 /// The mark.

@@ -28,6 +28,7 @@ use grouse_groupby::states::TopValues;
 use grouse_groupby::states::top_rows::TOP_ROWS_MAX;
 
 use crate::error::to_datafusion;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// Which of values that are equally frequent comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -161,6 +162,22 @@ impl AggregateUDFImpl for Frequent {
 
     fn reverse_expr(&self) -> ReversedUDAF {
         ReversedUDAF::Identical
+    }
+}
+
+impl Portable for Frequent {
+    const KIND: &'static str = "frequent";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![self.is_list.into(), (self.first == First::Greatest).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(match (values.flag()?, values.flag()?) {
+            (true, _) => Frequent::top_k(),
+            (false, true) => Frequent::mode_descending(),
+            (false, false) => Frequent::mode(),
+        })
     }
 }
 

@@ -13,6 +13,8 @@ use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
 use grouse_groupby::states::{self, Aggregate, Quantile};
 
+use crate::wire::{Portable, WireReader, WireValue};
+
 /// The name of the function.
 const NAME: &str = "quantiles";
 
@@ -63,4 +65,43 @@ impl AggregateUDFImpl for Quantiles {
     fn accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         internal_err!("{NAME} runs in our operator alone")
     }
+}
+
+impl Portable for Quantiles {
+    const KIND: &'static str = "quantiles";
+
+    fn apart(&self) -> Vec<WireValue> {
+        let of = |quantile: &Quantile| match quantile {
+            Quantile::Median => vec!["median".into()],
+            Quantile::Fraction(of) => vec!["fraction".into(), bits(*of)],
+            Quantile::FractionFromTop(of) => vec!["fraction_from_top".into(), bits(*of)],
+        };
+        let all = self
+            .all
+            .iter()
+            .map(|quantile| WireValue::List(of(quantile)));
+        vec![WireValue::List(all.collect()), self.digest.into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        let all = values.each(|values| {
+            let mut of = WireReader::new(values.list()?);
+            Ok(match of.text()?.as_str() {
+                "median" => Quantile::Median,
+                "fraction" => Quantile::Fraction(fraction(&mut of)?),
+                "fraction_from_top" => Quantile::FractionFromTop(fraction(&mut of)?),
+                other => return internal_err!("{NAME} has no {other}"),
+            })
+        })?;
+        Ok(Quantiles::new(all, values.optional(WireReader::count)?))
+    }
+}
+
+/// A fraction to the last bit.
+fn bits(fraction: f64) -> WireValue {
+    WireValue::Number(fraction.to_bits() as i64)
+}
+
+fn fraction(values: &mut WireReader) -> Result<f64> {
+    Ok(f64::from_bits(values.number()? as u64))
 }

@@ -22,6 +22,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 
 use crate::functions::wrapped::as_wrapped;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// Aggregates of DataFusion's and ours without a way back.
 const ONE_WAY: [&str; 11] = [
@@ -85,7 +86,7 @@ fn is_growing(frame: &WindowFrame) -> bool {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Recomputed(Arc<AggregateUDF>);
+pub(in crate::functions) struct Recomputed(Arc<AggregateUDF>);
 
 impl AggregateUDFImpl for Recomputed {
     as_wrapped!(
@@ -127,6 +128,18 @@ impl AggregateUDFImpl for Recomputed {
 
     fn set_monotonicity(&self, data_type: &DataType) -> SetMonotonicity {
         self.0.inner().set_monotonicity(data_type)
+    }
+}
+
+impl Portable for Recomputed {
+    const KIND: &'static str = "recomputed";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![(&self.0).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(Recomputed(values.aggregate()?))
     }
 }
 

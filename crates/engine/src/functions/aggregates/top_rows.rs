@@ -4,12 +4,17 @@
 //! Invariant: only a plan of ours contains it; SQL cannot name it, and it has no states but the operator's.
 //! Not here: which windows it replaces (optimizer/top_n_per_group.rs), the states (`grouse_groupby::states::top_rows`).
 
-use datafusion::arrow::datatypes::{DataType, Field, FieldRef};
+use std::sync::Arc;
+
+use datafusion::arrow::compute::SortOptions;
+use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Schema};
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::function::AccumulatorArgs;
 use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
-use grouse_groupby::states::top_rows::TopRows as Shape;
+use grouse_groupby::states::top_rows::{SortKey, TopRows as Shape};
+
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// The name of the function.
 const NAME: &str = "top_rows";
@@ -62,5 +67,48 @@ impl AggregateUDFImpl for TopRows {
 
     fn accumulator(&self, _: AccumulatorArgs) -> Result<Box<dyn Accumulator>> {
         internal_err!("{NAME} runs in our operator alone")
+    }
+}
+
+impl Portable for TopRows {
+    const KIND: &'static str = "top_rows";
+
+    fn apart(&self) -> Vec<WireValue> {
+        let columns = Arc::new(Schema::new(self.shape.columns.clone()));
+        let keys = self.shape.order.iter().map(|key| {
+            WireValue::List(vec![
+                key.column.into(),
+                key.options.descending.into(),
+                key.options.nulls_first.into(),
+            ])
+        });
+        vec![
+            self.shape.rows_max.into(),
+            (&columns).into(),
+            self.shape.results.into(),
+            WireValue::List(keys.collect()),
+        ]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        let rows_max = values.count()?;
+        let columns = values.schema()?.fields().clone();
+        let results = values.count()?;
+        let order = values.each(|values| {
+            let mut key = WireReader::new(values.list()?);
+            Ok(SortKey {
+                column: key.count()?,
+                options: SortOptions {
+                    descending: key.flag()?,
+                    nulls_first: key.flag()?,
+                },
+            })
+        })?;
+        Ok(TopRows::new(Shape {
+            rows_max,
+            columns,
+            results,
+            order,
+        }))
     }
 }

@@ -10,11 +10,13 @@ use std::sync::{Arc, LazyLock};
 use datafusion::arrow::array::{ArrayRef, AsArray, Float64Array};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, Float64Type, UInt64Type};
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::{
     Accumulator, ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
+
+use crate::wire::{Portable, WireReader, WireValue};
 
 static SUM: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| OrderedTotal::Sum.function());
 static MEAN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| OrderedTotal::Mean.function());
@@ -148,7 +150,7 @@ impl Accumulator for RunningTotal {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct TotalInOrder {
+pub(in crate::functions) struct TotalInOrder {
     total: OrderedTotal,
     signature: Signature,
 }
@@ -183,6 +185,27 @@ impl ScalarUDFImpl for TotalInOrder {
         Ok(ColumnarValue::Array(Arc::new(
             totals.collect::<Float64Array>(),
         )))
+    }
+}
+
+impl Portable for TotalInOrder {
+    const KIND: &'static str = "total_in_order";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![self.name().into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        let all = [OrderedTotal::Sum, OrderedTotal::Mean, OrderedTotal::Product];
+        let all = all.map(|total| TotalInOrder {
+            total,
+            signature: Signature::any(1, Volatility::Immutable),
+        });
+        let name = values.text()?;
+        match all.into_iter().find(|one| one.name() == name) {
+            Some(found) => Ok(found),
+            None => internal_err!("{name} is no total"),
+        }
     }
 }
 

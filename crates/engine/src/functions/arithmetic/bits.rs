@@ -8,7 +8,7 @@
 use datafusion::arrow::array::{Array, ArrayRef, AsArray, Decimal128Array};
 use datafusion::arrow::compute::{CastOptions, cast_with_options};
 use datafusion::arrow::datatypes::{DataType, Decimal128Type, FieldRef};
-use datafusion::common::{DataFusionError, Result, ScalarValue, plan_err};
+use datafusion::common::{DataFusionError, Result, ScalarValue, internal_err, plan_err};
 use datafusion::logical_expr::type_coercion::binary::BinaryTypeCoercer;
 use datafusion::logical_expr::{
     ColumnarValue, Expr, Operator, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
@@ -19,6 +19,7 @@ use grouse_groupby::keys::decoded;
 use crate::error::Error;
 use crate::error::types::type_name;
 use crate::functions::null_as_args;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// All whole numbers that SQL has.
 const WHOLE: DataType = DataType::Decimal128(38, 0);
@@ -126,8 +127,17 @@ fn is_whole(of: &DataType) -> bool {
     of.is_integer() || matches!(of, Decimal32(_, 0) | Decimal64(_, 0) | Decimal128(_, 0))
 }
 
+/// All operations on bits.
+const BIT_OPERATIONS: [Operator; 5] = [
+    Operator::BitwiseAnd,
+    Operator::BitwiseOr,
+    Operator::BitwiseXor,
+    Operator::BitwiseShiftLeft,
+    Operator::BitwiseShiftRight,
+];
+
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct OnBits {
+pub(in crate::functions) struct OnBits {
     op: Operator,
     returns: DataType,
     signature: Signature,
@@ -172,6 +182,27 @@ impl ScalarUDFImpl for OnBits {
             true => ScalarValue::try_from_array(&numbers, 0).map(ColumnarValue::Scalar),
             false => Ok(ColumnarValue::Array(numbers)),
         }
+    }
+}
+
+impl Portable for OnBits {
+    const KIND: &'static str = "on_bits";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![self.op.to_string().as_str().into(), (&self.returns).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        let op = values.text()?;
+        let mut ops = BIT_OPERATIONS.iter();
+        let Some(op) = ops.find(|known| known.to_string() == op) else {
+            return internal_err!("{op} is no operation on bits");
+        };
+        Ok(OnBits {
+            op: *op,
+            returns: values.data_type()?,
+            signature: Signature::any(2, Volatility::Immutable),
+        })
     }
 }
 

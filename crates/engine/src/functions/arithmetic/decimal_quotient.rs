@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::functions::casts::decimal_doubles::{EXACT_MAX, double};
+use crate::wire::{Portable, WireReader, WireValue};
 
 const NAME: &str = "quotient";
 
@@ -35,7 +36,7 @@ pub(crate) fn is_of_decimals(x: &DataType, y: &DataType) -> bool {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct DecimalQuotient {
+pub(in crate::functions) struct DecimalQuotient {
     signature: Signature,
 }
 
@@ -85,6 +86,20 @@ impl ScalarUDFImpl for DecimalQuotient {
             _ => of_doubles(&x, &y)?,
         };
         Ok(ColumnarValue::Array(Arc::new(quotients)))
+    }
+}
+
+impl Portable for DecimalQuotient {
+    const KIND: &'static str = "quotient";
+
+    fn apart(&self) -> Vec<WireValue> {
+        Vec::new()
+    }
+
+    fn whole(_: &mut WireReader) -> Result<Self> {
+        Ok(DecimalQuotient {
+            signature: Signature::user_defined(Volatility::Immutable),
+        })
     }
 }
 

@@ -13,6 +13,8 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::wire::{Portable, WireReader, WireValue};
+
 static HALF_TO_EVEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::new_from_impl(HalfToEven {
         signature: Signature::any(1, Volatility::Immutable),
@@ -25,7 +27,7 @@ pub(crate) fn half_to_even(expr: Expr) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct HalfToEven {
+pub(in crate::functions) struct HalfToEven {
     signature: Signature,
 }
 
@@ -57,5 +59,19 @@ impl ScalarUDFImpl for HalfToEven {
             ),
             other => return internal_err!("{} of {other}", self.name()),
         }))
+    }
+}
+
+impl Portable for HalfToEven {
+    const KIND: &'static str = "half_to_even";
+
+    fn apart(&self) -> Vec<WireValue> {
+        Vec::new()
+    }
+
+    fn whole(_: &mut WireReader) -> Result<Self> {
+        Ok(HalfToEven {
+            signature: Signature::any(1, Volatility::Immutable),
+        })
     }
 }

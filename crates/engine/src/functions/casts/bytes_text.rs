@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
 use grouse_text::blobs::write_bytes;
 
 use crate::functions::null_as_args;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// Bytes of a value that an error shows.
 const SHOWN_BYTES_MAX: usize = 40;
@@ -33,7 +34,7 @@ pub(crate) fn text_of_bytes(bytes: Expr, to: DataType) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct TextOfBytes {
+pub(in crate::functions) struct TextOfBytes {
     to: DataType,
     signature: Signature,
 }
@@ -71,6 +72,21 @@ impl ScalarUDFImpl for TextOfBytes {
                 None => Err(error.into()),
             },
         }
+    }
+}
+
+impl Portable for TextOfBytes {
+    const KIND: &'static str = "text_of_bytes";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![(&self.to).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(TextOfBytes {
+            to: values.data_type()?,
+            signature: Signature::any(1, Volatility::Immutable),
+        })
     }
 }
 

@@ -21,6 +21,7 @@ use datafusion::logical_expr::{
 
 use crate::expr::units::per_second;
 use crate::functions::null_as_args;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// True of casts of timestamps to fewer digits.
 pub(crate) fn is_coarser(of: &DataType, to: &DataType) -> bool {
@@ -42,7 +43,7 @@ pub(crate) fn nearest_times(timestamp: Expr, to: &DataType) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct NearestTimes {
+pub(in crate::functions) struct NearestTimes {
     to: DataType,
     signature: Signature,
 }
@@ -72,6 +73,21 @@ impl ScalarUDFImpl for NearestTimes {
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let times = args.args[0].to_array(args.number_rows)?;
         Ok(ColumnarValue::Array(nearest(&times, &self.to)?))
+    }
+}
+
+impl Portable for NearestTimes {
+    const KIND: &'static str = "nearest_times";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![(&self.to).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(NearestTimes {
+            to: values.data_type()?,
+            signature: Signature::any(1, Volatility::Immutable),
+        })
     }
 }
 

@@ -13,6 +13,7 @@ use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::Expr;
 
 use crate::functions::casts::own_cast::{OwnCast, own_cast};
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// Digits that a double holds.
 const DOUBLE_DIGITS: u8 = 15;
@@ -34,7 +35,7 @@ pub(crate) fn nearest_double(decimal: Expr) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct NearestDouble;
+pub(in crate::functions) struct NearestDouble;
 
 impl OwnCast for NearestDouble {
     fn name(&self) -> &'static str {
@@ -52,6 +53,18 @@ impl OwnCast for NearestDouble {
         let decimals = decimals.as_primitive::<Decimal128Type>().iter();
         let doubles = decimals.map(|units| units.map(|units| double(units, scale)));
         Ok(Arc::new(doubles.collect::<Float64Array>()))
+    }
+}
+
+impl Portable for NearestDouble {
+    const KIND: &'static str = "nearest_double";
+
+    fn apart(&self) -> Vec<WireValue> {
+        Vec::new()
+    }
+
+    fn whole(_: &mut WireReader) -> Result<Self> {
+        Ok(NearestDouble)
     }
 }
 

@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
 
 use crate::functions::casts::intervals::NANOS_PER_DAY;
 use crate::functions::null_as_args;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// The function's name.
 pub(crate) const MIDNIGHT: &str = "midnight of day";
@@ -33,7 +34,7 @@ pub(crate) fn nanos_of_day(day: i32) -> i64 {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Midnight {
+pub(in crate::functions) struct Midnight {
     signature: Signature,
 }
 
@@ -61,5 +62,19 @@ impl ScalarUDFImpl for Midnight {
         let days = days.as_primitive::<Date32Type>();
         let midnights: TimestampNanosecondArray = days.unary(nanos_of_day);
         Ok(ColumnarValue::Array(Arc::new(midnights)))
+    }
+}
+
+impl Portable for Midnight {
+    const KIND: &'static str = "midnight";
+
+    fn apart(&self) -> Vec<WireValue> {
+        Vec::new()
+    }
+
+    fn whole(_: &mut WireReader) -> Result<Self> {
+        Ok(Midnight {
+            signature: Signature::any(1, Volatility::Immutable),
+        })
     }
 }

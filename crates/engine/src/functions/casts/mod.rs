@@ -20,3 +20,22 @@ pub(in crate::functions) mod far_dates;
 pub(in crate::functions) mod nested_casts;
 pub(in crate::functions) mod decimal_doubles;
 pub(in crate::functions) mod near_doubles;
+
+use datafusion::logical_expr::ScalarUDF;
+
+use crate::wire::{FunctionKind, scalar};
+
+/// Casts that travel.
+pub(in crate::functions) fn kinds() -> Vec<FunctionKind<ScalarUDF>> {
+    vec![
+        scalar::<bytes_text::TextOfBytes>(),
+        scalar::<coarser_times::NearestTimes>(),
+        scalar::<far_dates::Midnight>(),
+        scalar::<near_doubles::CheckedDouble>(),
+        scalar::<own_cast::CastFunction<decimal_doubles::NearestDouble>>(),
+        scalar::<own_cast::CastFunction<nested_casts::NestedCast>>(),
+        scalar::<own_cast::CastFunction<text_casts::TextCast>>(),
+        scalar::<own_cast::CastFunction<value_text::TextOfValue>>(),
+        scalar::<zones::Zoned>(),
+    ]
+}

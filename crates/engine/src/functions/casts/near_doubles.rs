@@ -10,13 +10,14 @@ use std::sync::{Arc, LazyLock};
 use datafusion::arrow::array::{AsArray, Float64Array};
 use datafusion::arrow::compute::cast;
 use datafusion::arrow::datatypes::{DataType, Field, FieldRef, Float64Type};
-use datafusion::common::{Result, exec_err};
+use datafusion::common::{Result, exec_err, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
 
 use crate::functions::null_as_args;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// Name of the function that checks seconds.
 pub(crate) const NEAR_SECONDS: &str = "near seconds";
@@ -66,7 +67,7 @@ impl Near {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct CheckedDouble {
+pub(in crate::functions) struct CheckedDouble {
     near: Near,
     signature: Signature,
 }
@@ -115,6 +116,26 @@ impl ScalarUDFImpl for CheckedDouble {
                 let near: Float64Array = near.collect();
                 Ok(ColumnarValue::Array(Arc::new(near)))
             }
+        }
+    }
+}
+
+impl Portable for CheckedDouble {
+    const KIND: &'static str = "checked_double";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![self.name().into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        let all = [Near::Seconds, Near::Float, Near::TryFloat].map(|near| CheckedDouble {
+            near,
+            signature: Signature::any(1, Volatility::Immutable),
+        });
+        let name = values.text()?;
+        match all.into_iter().find(|one| one.name() == name) {
+            Some(found) => Ok(found),
+            None => internal_err!("no double is checked for {name}"),
         }
     }
 }

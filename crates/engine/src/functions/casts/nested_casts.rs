@@ -21,6 +21,7 @@ use crate::functions::casts::map_keys::MapParts;
 use crate::functions::casts::own_cast::{OwnCast, own_cast};
 use crate::functions::casts::text_casts::{is_text_cast, read_strings};
 use crate::functions::casts::value_text::{is_written_here, strings_of_values};
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// Where halves go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -86,7 +87,7 @@ pub(crate) fn nested_cast(value: Expr, to: DataType, is_try: bool, halves: Halve
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct NestedCast {
+pub(in crate::functions) struct NestedCast {
     to: DataType,
     is_try: bool,
     halves: Halves,
@@ -110,6 +111,26 @@ impl OwnCast for NestedCast {
 
     fn compute(&self, values: &ArrayRef) -> Result<ArrayRef> {
         self.cast(values, &self.to)
+    }
+}
+
+impl Portable for NestedCast {
+    const KIND: &'static str = "nested_cast";
+
+    fn apart(&self) -> Vec<WireValue> {
+        let is_even = self.halves == Halves::Even;
+        vec![(&self.to).into(), self.is_try.into(), is_even.into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(NestedCast {
+            to: values.data_type()?,
+            is_try: values.flag()?,
+            halves: match values.flag()? {
+                true => Halves::Even,
+                false => Halves::Away,
+            },
+        })
     }
 }
 

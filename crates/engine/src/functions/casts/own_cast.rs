@@ -17,9 +17,12 @@ use datafusion::logical_expr::{
 };
 
 use crate::functions::null_as_args;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// A cast to a type.
-pub(super) trait OwnCast: Debug + PartialEq + Eq + Hash + Send + Sync + 'static {
+pub(in crate::functions) trait OwnCast:
+    Debug + PartialEq + Eq + Hash + Send + Sync + 'static
+{
     /// As plans show it.
     fn name(&self) -> &'static str;
 
@@ -40,7 +43,7 @@ pub(super) fn own_cast(cast: impl OwnCast, value: Expr) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct CastFunction<C> {
+pub(in crate::functions) struct CastFunction<C> {
     cast: C,
     signature: Signature,
 }
@@ -79,5 +82,20 @@ impl<C: OwnCast> ScalarUDFImpl for CastFunction<C> {
             }
             _ => internal_err!("{} of {} values", self.name(), args.args.len()),
         }
+    }
+}
+
+impl<C: OwnCast + Portable> Portable for CastFunction<C> {
+    const KIND: &'static str = C::KIND;
+
+    fn apart(&self) -> Vec<WireValue> {
+        self.cast.apart()
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(CastFunction {
+            cast: C::whole(values)?,
+            signature: Signature::any(1, Volatility::Immutable),
+        })
     }
 }

@@ -29,6 +29,7 @@ use crate::functions::casts::map_keys::MapParts;
 use crate::functions::casts::own_cast::{OwnCast, own_cast};
 use crate::functions::casts::written_times;
 use crate::functions::casts::zones::in_zone;
+use crate::wire::{Portable, WireReader, WireValue};
 use grouse_text::blobs::bytes_of;
 
 /// Digits before and behind the point of a number, beyond those of any decimal.
@@ -69,7 +70,7 @@ pub(crate) fn text_cast(text: Expr, to: DataType, is_try: bool) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct TextCast {
+pub(in crate::functions) struct TextCast {
     to: DataType,
     is_try: bool,
 }
@@ -92,6 +93,21 @@ impl OwnCast for TextCast {
 
     fn compute(&self, text: &ArrayRef) -> Result<ArrayRef> {
         read_strings(text, &self.to, self.is_try)
+    }
+}
+
+impl Portable for TextCast {
+    const KIND: &'static str = "text_cast";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![(&self.to).into(), self.is_try.into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(TextCast {
+            to: values.data_type()?,
+            is_try: values.flag()?,
+        })
     }
 }
 

@@ -30,6 +30,7 @@ use datafusion::logical_expr::Expr;
 
 use crate::functions::casts::intervals::NANOS_PER_DAY;
 use crate::functions::casts::own_cast::{OwnCast, own_cast};
+use crate::wire::{Portable, WireReader, WireValue};
 
 const TIMESTAMP: &str = "%Y-%m-%d %H:%M:%S%.f";
 const TIMESTAMP_ZONED: &str = "%Y-%m-%d %H:%M:%S%.f%:z";
@@ -56,7 +57,7 @@ pub(crate) fn text_of_value(value: Expr, to: DataType) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct TextOfValue {
+pub(in crate::functions) struct TextOfValue {
     to: DataType,
 }
 
@@ -71,6 +72,19 @@ impl OwnCast for TextOfValue {
 
     fn compute(&self, values: &ArrayRef) -> Result<ArrayRef> {
         Ok(cast(&strings_of_values(values)?, &self.to)?)
+    }
+}
+
+impl Portable for TextOfValue {
+    const KIND: &'static str = "text_of_value";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![(&self.to).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        let to = values.data_type()?;
+        Ok(TextOfValue { to })
     }
 }
 

@@ -25,6 +25,7 @@ use datafusion::logical_expr::{
 use crate::expr::columns::has_offset;
 use crate::expr::units::per_second;
 use crate::functions::{null_as_args, text_cast};
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// Hours before a skipped clock in which there is one with the offset of before: Samoa skipped a day.
 const SKIPPED_HOURS: i64 = 26;
@@ -67,7 +68,7 @@ pub(crate) fn zone_sum(timestamp: Expr, interval: Expr, is_minus: bool) -> Expr 
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Zoned {
+pub(in crate::functions) struct Zoned {
     operation: Operation,
     signature: Signature,
 }
@@ -146,6 +147,30 @@ impl ScalarUDFImpl for Zoned {
             true => Ok(ScalarValue::try_from_array(&values, 0)?.into()),
             false => Ok(ColumnarValue::Array(values)),
         }
+    }
+}
+
+impl Portable for Zoned {
+    const KIND: &'static str = "zoned";
+
+    fn apart(&self) -> Vec<WireValue> {
+        match &self.operation {
+            Operation::Cast { to, is_try } => vec![true.into(), to.into(), (*is_try).into()],
+            Operation::Sum { is_minus } => vec![false.into(), (*is_minus).into()],
+        }
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        let operation = match values.flag()? {
+            true => Operation::Cast {
+                to: values.data_type()?,
+                is_try: values.flag()?,
+            },
+            false => Operation::Sum {
+                is_minus: values.flag()?,
+            },
+        };
+        Ok(Zoned::new(operation))
     }
 }
 

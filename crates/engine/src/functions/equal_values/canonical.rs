@@ -16,6 +16,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use grouse_groupby::keys::row::canonical_values;
 
 use crate::error::to_datafusion;
+use crate::wire::{Portable, WireReader, WireValue};
 
 static CANONICAL: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::new_from_impl(Canonical::new())));
@@ -53,7 +54,7 @@ fn canonical_value(value: &ScalarValue) -> Result<ScalarValue> {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Canonical {
+pub(in crate::functions) struct Canonical {
     signature: Signature,
 }
 
@@ -91,5 +92,17 @@ impl ScalarUDFImpl for Canonical {
                 ColumnarValue::Array(canonical_values(column).map_err(to_datafusion)?)
             }
         })
+    }
+}
+
+impl Portable for Canonical {
+    const KIND: &'static str = "canonical";
+
+    fn apart(&self) -> Vec<WireValue> {
+        Vec::new()
+    }
+
+    fn whole(_: &mut WireReader) -> Result<Self> {
+        Ok(Canonical::new())
     }
 }

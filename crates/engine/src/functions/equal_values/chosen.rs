@@ -14,7 +14,7 @@ use datafusion::arrow::buffer::{NullBuffer, OffsetBuffer};
 use datafusion::arrow::compute::{SortOptions, concat, take};
 use datafusion::arrow::datatypes::{DataType, FieldRef, Int64Type};
 use datafusion::arrow::row::{RowConverter, Rows, SortField};
-use datafusion::common::{DFSchema, Result};
+use datafusion::common::{DFSchema, Result, internal_err};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
 };
@@ -22,6 +22,7 @@ use grouse_groupby::keys::row::{canonical_values, has_forms};
 
 use crate::error::to_datafusion;
 use crate::functions::wrapped::as_wrapped;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// What a function chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -142,7 +143,7 @@ pub(crate) fn extreme_items(lists: &ListArray, name: &str) -> Result<Option<Arra
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct ChoiceFunction {
+pub(in crate::functions) struct ChoiceFunction {
     /// DataFusion's, whose names and types this one has.
     function: Arc<ScalarUDF>,
     choice: Choice,
@@ -181,6 +182,22 @@ impl ScalarUDFImpl for ChoiceFunction {
         };
         call.lists(rows, field)
             .map(|lists| ColumnarValue::Array(Arc::new(lists)))
+    }
+}
+
+impl Portable for ChoiceFunction {
+    const KIND: &'static str = "choice";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![(&self.function).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        let function = values.scalar_function()?;
+        match Choice::of_name(function.name()) {
+            Some(choice) => Ok(ChoiceFunction { function, choice }),
+            None => internal_err!("{} chooses nothing", function.name()),
+        }
     }
 }
 

@@ -19,6 +19,8 @@ use datafusion::logical_expr::{
 };
 use grouse_groupby::keys::row::has_forms;
 
+use crate::wire::{Portable, WireReader, WireValue};
+
 /// The name of the function that gives identities, and of the one that gives the values back.
 pub(crate) const IDENTITY: &str = "identity";
 pub(crate) const IDENTIFIED: &str = "identified";
@@ -54,7 +56,7 @@ pub(crate) fn identified(identity: Expr, of: &DataType) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Identity {
+pub(in crate::functions) struct Identity {
     signature: Signature,
 }
 
@@ -92,8 +94,22 @@ impl ScalarUDFImpl for Identity {
     }
 }
 
+impl Portable for Identity {
+    const KIND: &'static str = "identity";
+
+    fn apart(&self) -> Vec<WireValue> {
+        Vec::new()
+    }
+
+    fn whole(_: &mut WireReader) -> Result<Self> {
+        Ok(Identity {
+            signature: Signature::any(1, Volatility::Immutable),
+        })
+    }
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Identified {
+pub(in crate::functions) struct Identified {
     of: DataType,
     signature: Signature,
 }
@@ -124,6 +140,21 @@ impl ScalarUDFImpl for Identified {
             DataType::Float64 => value!(Int64Type, Float64Type),
             _ => values(identities.as_binary(), &self.of)?,
         }))
+    }
+}
+
+impl Portable for Identified {
+    const KIND: &'static str = "identified";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![(&self.of).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(Identified {
+            of: values.data_type()?,
+            signature: Signature::any(1, Volatility::Immutable),
+        })
     }
 }
 

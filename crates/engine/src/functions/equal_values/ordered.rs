@@ -25,6 +25,7 @@ use datafusion::logical_expr::{
 use grouse_groupby::keys::row::canonical_values;
 
 use crate::error::to_datafusion;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// As in ORDER BY.
 const NULL_LAST: SortOptions = SortOptions {
@@ -68,7 +69,7 @@ enum SortedValues {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct SortBytes {
+pub(in crate::functions) struct SortBytes {
     of: SortedValues,
     signature: Signature,
 }
@@ -114,6 +115,23 @@ impl ScalarUDFImpl for SortBytes {
                 )?)
             }
         }))
+    }
+}
+
+impl Portable for SortBytes {
+    const KIND: &'static str = "sort_bytes";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![(self.of == SortedValues::Items).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        let of = match values.flag()? {
+            true => SortedValues::Items,
+            false => SortedValues::Values,
+        };
+        let signature = Signature::any(1, Volatility::Immutable);
+        Ok(SortBytes { of, signature })
     }
 }
 
@@ -164,7 +182,7 @@ pub(crate) fn is_extreme(function: &ScalarUDF) -> bool {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct NestedOrder {
+pub(in crate::functions) struct NestedOrder {
     op: Operator,
     signature: Signature,
 }
@@ -205,8 +223,27 @@ impl ScalarUDFImpl for NestedOrder {
     }
 }
 
+impl Portable for NestedOrder {
+    const KIND: &'static str = "nested_order";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![self.name().into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        let op = values.one_of(&[
+            ("less", Operator::Lt),
+            ("less_or_equal", Operator::LtEq),
+            ("greater", Operator::Gt),
+            ("greater_or_equal", Operator::GtEq),
+        ])?;
+        let signature = Signature::any(2, Volatility::Immutable);
+        Ok(NestedOrder { op, signature })
+    }
+}
+
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Extreme {
+pub(in crate::functions) struct Extreme {
     name: &'static str,
     better: Ordering,
     signature: Signature,
@@ -232,6 +269,26 @@ impl ScalarUDFImpl for Extreme {
         let chosen = self.chosen(&columns, rows)?;
         let columns: Vec<&dyn Array> = columns.iter().map(AsRef::as_ref).collect();
         Ok(ColumnarValue::Array(interleave(&columns, &chosen)?))
+    }
+}
+
+impl Portable for Extreme {
+    const KIND: &'static str = "extreme";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![self.name.into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        let (name, better) = values.one_of(&[
+            ("greatest", ("greatest", Ordering::Greater)),
+            ("least", ("least", Ordering::Less)),
+        ])?;
+        Ok(Extreme {
+            name,
+            better,
+            signature: Signature::variadic_any(Volatility::Immutable),
+        })
     }
 }
 

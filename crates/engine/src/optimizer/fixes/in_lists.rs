@@ -22,6 +22,8 @@ use datafusion::logical_expr::{
 
 use super::named;
 
+use crate::wire::{Portable, WireReader, WireValue};
+
 /// The name of what an expression is called within a list that stands apart.
 pub(super) const APART: &str = "apart";
 
@@ -186,7 +188,7 @@ fn called_apart(value: Expr, place: usize) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct PartOfList {
+pub(in crate::optimizer::fixes) struct PartOfList {
     /// Which of the lists of its value it is.
     place: usize,
     signature: Signature,
@@ -219,5 +221,19 @@ impl ScalarUDFImpl for PartOfList {
 
     fn invoke_with_args(&self, mut args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         Ok(args.args.swap_remove(0))
+    }
+}
+
+impl Portable for PartOfList {
+    const KIND: &'static str = "part_of_list";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![self.place.into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        let place = values.count()?;
+        let signature = Signature::any(1, Volatility::Immutable);
+        Ok(PartOfList { place, signature })
     }
 }

@@ -22,6 +22,7 @@ pub(super) mod read_once;
 pub(super) mod nullable_scalars;
 pub(super) mod unnested;
 pub(super) mod set_all;
+mod kinds;
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -36,6 +37,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::runtime::options::{GroupByOperator, SessionOptions};
 
+pub(super) use kinds::kinds;
 pub use set_all::count_equal_rows;
 pub use types::long_literals::keep_long_literals;
 

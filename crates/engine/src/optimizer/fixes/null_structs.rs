@@ -30,6 +30,7 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use super::InWindows;
 use crate::expr::plan_expressions::exchanged;
 use crate::functions::wrapped::as_wrapped;
+use crate::wire::{Portable, WireReader, WireValue};
 
 static FIELD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::new_from_impl(FieldOf {
@@ -129,7 +130,7 @@ fn is_plain(field: &Arc<dyn PhysicalExpr>, schema: &Schema) -> bool {
 
 /// `get_field` with the NULLs of the struct in its fields.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct FieldOf {
+pub(in crate::optimizer::fixes) struct FieldOf {
     datafusion: Arc<ScalarUDF>,
 }
 
@@ -159,6 +160,19 @@ impl ScalarUDFImpl for FieldOf {
             };
         }
         Ok(ColumnarValue::Array(current))
+    }
+}
+
+impl Portable for FieldOf {
+    const KIND: &'static str = "field_of";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![(&self.datafusion).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        let datafusion = values.scalar_function()?;
+        Ok(FieldOf { datafusion })
     }
 }
 

@@ -88,6 +88,11 @@ impl FileBytes {
 }
 
 impl Cuts {
+    /// Bytes of the file, and of each piece but the last.
+    pub(super) fn bytes(&self) -> (u64, u64) {
+        (self.file_bytes, self.piece_bytes)
+    }
+
     pub(crate) fn new(file_bytes: u64, piece_bytes: u64) -> Cuts {
         let pieces = file_bytes.div_ceil(piece_bytes) as usize;
         Cuts {

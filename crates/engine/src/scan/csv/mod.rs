@@ -18,6 +18,7 @@ pub(crate) mod rejects;
 pub(crate) mod reject_tables;
 pub(crate) mod decode;
 pub(crate) mod source;
+pub(in crate::scan) mod portable_csv;
 pub(crate) mod plain_names;
 pub(crate) mod table;
 pub(crate) mod sample;

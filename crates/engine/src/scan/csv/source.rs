@@ -102,20 +102,16 @@ impl FileFormat for CsvText {
     }
 
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
-        Arc::new(CsvSource {
-            rules: Arc::clone(&self.rules),
-            scan: TextScan::new(schema),
-            cuts: Arc::default(),
-        })
+        Arc::new(CsvSource::new(Arc::clone(&self.rules), schema))
     }
 }
 
 #[derive(Clone)]
-struct CsvSource {
-    rules: Arc<ReadingRules>,
+pub(super) struct CsvSource {
+    pub(super) rules: Arc<ReadingRules>,
     scan: TextScan,
     /// Of files that are read in pieces.
-    cuts: Arc<HashMap<Path, Arc<Cuts>>>,
+    pub(super) cuts: Arc<HashMap<Path, Arc<Cuts>>>,
 }
 
 impl FileSource for CsvSource {
@@ -183,6 +179,15 @@ impl FileSource for CsvSource {
 }
 
 impl CsvSource {
+    /// All columns of whole files.
+    pub(super) fn new(rules: Arc<ReadingRules>, schema: TableSchema) -> CsvSource {
+        CsvSource {
+            rules,
+            scan: TextScan::new(schema),
+            cuts: Arc::default(),
+        }
+    }
+
     /// The scan with its files in pieces; `None` if they are too small.
     fn in_pieces(
         &self,

@@ -24,6 +24,7 @@ use datafusion::datasource::physical_plan::{
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
 use datafusion::execution::memory_pool::MemoryLimit;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use datafusion::physical_expr::LexRequirement;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr_adapter::{
@@ -41,7 +42,7 @@ use crate::scan::widen::common_schema;
 use crate::scan::wrapped::as_wrapped;
 
 /// What DataFusion calls IPC streams.
-const STREAM: &str = "arrow_stream";
+pub(super) const STREAM: &str = "arrow_stream";
 
 /// DataFusion's `ArrowFormat`, which believes what files say.
 #[derive(Debug, Default)]
@@ -124,7 +125,12 @@ impl FileFormat for CheckedArrow {
 }
 
 fn limit_bytes(state: &dyn Session) -> usize {
-    match state.runtime_env().memory_pool.memory_limit() {
+    bytes_max(state.runtime_env())
+}
+
+/// What a message of a file may claim at most.
+pub(super) fn bytes_max(runtime: &RuntimeEnv) -> usize {
+    match runtime.memory_pool.memory_limit() {
         MemoryLimit::Finite(bytes) => bytes,
         _ => usize::MAX,
     }
@@ -132,9 +138,9 @@ fn limit_bytes(state: &dyn Session) -> usize {
 
 /// DataFusion's source, whose files are checked when they are opened.
 #[derive(Clone)]
-struct CheckedSource {
-    unchecked: Arc<dyn FileSource>,
-    limit_bytes: usize,
+pub(super) struct CheckedSource {
+    pub(super) unchecked: Arc<dyn FileSource>,
+    pub(super) limit_bytes: usize,
 }
 
 impl CheckedSource {

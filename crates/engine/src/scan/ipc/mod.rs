@@ -13,6 +13,7 @@ mod types;
 mod columns;
 mod format;
 mod messages;
+pub(in crate::scan) mod portable_arrow;
 
 pub(crate) use format::CheckedArrow;
 pub(crate) use schema::ipc_schema;

@@ -17,6 +17,7 @@ mod records;
 mod source;
 mod options;
 mod format;
+pub(in crate::scan) mod portable_json;
 
 pub(crate) use format::{Json, JsonFactory};
 pub(crate) use grouse_text::json::timestamps::is_date;

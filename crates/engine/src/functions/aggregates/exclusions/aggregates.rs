@@ -22,10 +22,11 @@ use super::Exclusion;
 use super::chunks::ChunkedArguments;
 use crate::functions::aggregates::exclusions::left_rows::{Frames, Left};
 use crate::functions::aggregates::recomputed::Making;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// An aggregate over the rows that frames do not leave out.
 #[derive(Debug, PartialEq, Eq, Hash)]
-pub(super) struct OverLeftRows {
+pub(in crate::functions) struct OverLeftRows {
     pub name: String,
     pub aggregate: Arc<AggregateUDF>,
     pub exclusion: Exclusion,
@@ -102,6 +103,32 @@ impl WindowUDFImpl for OverLeftRows {
             arguments: None,
             last: None,
         }))
+    }
+}
+
+impl Portable for OverLeftRows {
+    const KIND: &'static str = "over_left_rows";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![
+            (&self.aggregate).into(),
+            self.exclusion.tag().into(),
+            self.is_distinct.into(),
+            self.is_filtered.into(),
+        ]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        let aggregate = values.aggregate()?;
+        let exclusion = Exclusion::of_tag(values)?;
+        Ok(OverLeftRows {
+            name: exclusion.name_of(aggregate.name()),
+            aggregate,
+            exclusion,
+            is_distinct: values.flag()?,
+            is_filtered: values.flag()?,
+            signature: Signature::user_defined(Volatility::Immutable),
+        })
     }
 }
 

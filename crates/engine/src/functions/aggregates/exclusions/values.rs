@@ -17,6 +17,8 @@ use datafusion::physical_expr::expressions::Literal;
 use super::Exclusion;
 use super::left_rows::Frames;
 
+use crate::wire::{Portable, WireReader, WireValue};
+
 /// The function over frames that leave rows out; one that looks at no frame is the same.
 pub(super) fn excluding(function: Arc<WindowUDF>, exclusion: Exclusion) -> Arc<WindowUDF> {
     match function.name() {
@@ -30,7 +32,7 @@ pub(super) fn excluding(function: Arc<WindowUDF>, exclusion: Exclusion) -> Arc<W
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct ValueLeft {
+pub(in crate::functions) struct ValueLeft {
     name: String,
     function: Arc<WindowUDF>,
     exclusion: Exclusion,
@@ -89,6 +91,26 @@ impl WindowUDFImpl for ValueLeft {
             values: args.input_exprs().len(),
             ignores_nulls: args.ignore_nulls(),
         }))
+    }
+}
+
+impl Portable for ValueLeft {
+    const KIND: &'static str = "value_left";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![
+            self.name.as_str().into(),
+            (&self.function).into(),
+            self.exclusion.tag().into(),
+        ]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(ValueLeft {
+            name: values.text()?,
+            function: values.window()?,
+            exclusion: Exclusion::of_tag(values)?,
+        })
     }
 }
 

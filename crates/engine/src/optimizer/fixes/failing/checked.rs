@@ -17,10 +17,28 @@ use datafusion::logical_expr::Operator;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Literal, NegativeExpr};
 
+use crate::optimizer::fixes::failing::checked_operation::CheckedOperation;
 use crate::optimizer::fixes::failing::within_digits::within_digits;
 
 /// Levels of an expression that are looked at for the bounds of its values.
 const DEPTH_MAX: usize = 8;
+
+/// The same as [`checked`], of a plan that travels: its checks are expressions of their own.
+pub(in crate::optimizer::fixes) fn checked_to_travel(
+    expr: Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
+    expr.transform_up(|expr| {
+        let operation = checked_root(&expr, schema).map(|checked| {
+            let operation = CheckedOperation::new(checked);
+            Arc::new(operation) as Arc<dyn PhysicalExpr>
+        });
+        Ok(match operation.or_else(|| within_digits(&expr, schema)) {
+            Some(checked) => Transformed::yes(checked),
+            None => Transformed::no(expr),
+        })
+    })
+}
 
 /// The expression with all its arithmetic checked.
 pub(in crate::optimizer::fixes) fn checked(
@@ -28,8 +46,9 @@ pub(in crate::optimizer::fixes) fn checked(
     schema: &Schema,
 ) -> Result<Transformed<Arc<dyn PhysicalExpr>>> {
     expr.transform_up(|expr| {
-        let root = checked_root(&expr, schema).or_else(|| within_digits(&expr, schema));
-        Ok(match root {
+        let root =
+            checked_root(&expr, schema).map(|checked| Arc::new(checked) as Arc<dyn PhysicalExpr>);
+        Ok(match root.or_else(|| within_digits(&expr, schema)) {
             Some(checked) => Transformed::yes(checked),
             None => Transformed::no(expr),
         })
@@ -37,7 +56,7 @@ pub(in crate::optimizer::fixes) fn checked(
 }
 
 /// The expression with its outermost operation checked; `None` if that has no need.
-fn checked_root(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Arc<dyn PhysicalExpr>> {
+fn checked_root(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<BinaryExpr> {
     let wrapping = wrapping(expr, schema)?;
     let (least, greatest) = type_bounds(&integer_type(wrapping.right(), schema)?)?;
     if let Some((low, high)) = result_bounds(&wrapping, schema, DEPTH_MAX)
@@ -46,7 +65,7 @@ fn checked_root(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> Option<Arc<dyn
     {
         return None;
     }
-    Some(Arc::new(wrapping.with_fail_on_overflow(true)))
+    Some(wrapping.with_fail_on_overflow(true))
 }
 
 /// The expression as `+`, `-` or `*` of two integers, if it is one; `-x` is `0 - x`.

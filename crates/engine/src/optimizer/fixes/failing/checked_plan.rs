@@ -14,11 +14,16 @@ use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::expr::plan_expressions::exchanged;
-use crate::optimizer::fixes::failing::checked::checked;
+use crate::optimizer::fixes::failing::checked::{checked, checked_to_travel};
 
 /// The rule.
 #[derive(Debug)]
-pub(in crate::optimizer) struct CheckArithmetic;
+pub(in crate::optimizer) enum CheckArithmetic {
+    /// Of a plan that runs here.
+    Here,
+    /// Of a plan that other machines run.
+    ToTravel,
+}
 
 impl PhysicalOptimizerRule for CheckArithmetic {
     fn optimize(
@@ -26,7 +31,11 @@ impl PhysicalOptimizerRule for CheckArithmetic {
         plan: Arc<dyn ExecutionPlan>,
         _config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| exchanged(node, &checked)).data()
+        plan.transform_up(|node| match self {
+            CheckArithmetic::Here => exchanged(node, &checked),
+            CheckArithmetic::ToTravel => exchanged(node, &checked_to_travel),
+        })
+        .data()
     }
 
     fn name(&self) -> &str {

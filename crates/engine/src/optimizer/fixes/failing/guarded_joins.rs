@@ -25,6 +25,7 @@ use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::collect_columns;
 
 use crate::optimizer::fixes::failing::fallible::can_fail;
+use crate::wire::{PortableExpression, WireReader, WireValue};
 
 /// The join with guarded keys; `None` if none has need of it.
 pub(in crate::optimizer::fixes) fn with_guarded_keys(join: &Join) -> Result<Option<Join>> {
@@ -94,7 +95,7 @@ fn guarded(key: &Expr, conditions: &[&Expr], join: &Join) -> Option<Expr> {
 
 /// A condition that has columns and no parts to those who ask.
 #[derive(Debug)]
-pub(in crate::optimizer::fixes) struct Whole {
+pub(in crate::optimizer) struct Whole {
     condition: Arc<dyn PhysicalExpr>,
     columns: Vec<Arc<dyn PhysicalExpr>>,
 }
@@ -172,5 +173,22 @@ impl PhysicalExpr for Whole {
 
     fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.condition.fmt_sql(f)
+    }
+}
+
+impl PortableExpression for Whole {
+    const KIND: &'static str = "whole_condition";
+
+    fn apart(&self) -> Vec<WireValue> {
+        // The codec knows the columns that an expression is over.
+        let over = Arc::new(Schema::empty());
+        vec![WireValue::Expression(Arc::clone(&self.condition), over)]
+    }
+
+    fn whole(
+        _: Vec<Arc<dyn PhysicalExpr>>,
+        values: &mut WireReader,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        Ok(Arc::new(Whole::new(values.expression()?)))
     }
 }

@@ -34,6 +34,7 @@ use datafusion::physical_plan::windows::{BoundedWindowAggExec, WindowAggExec};
 use crate::expr::plan_expressions::exchanged;
 use crate::optimizer::fixes::failing::fallible::can_fail_now;
 use crate::optimizer::fixes::failing::guarded_joins::Whole;
+use crate::wire::{PortableExpression, WireReader, WireValue};
 
 /// The rule.
 #[derive(Debug)]
@@ -216,7 +217,7 @@ enum Mobility {
 
 /// AND or OR, part after part for the rows that are not decided.
 #[derive(Debug)]
-pub(in crate::optimizer::fixes) struct ShortCircuit {
+pub(in crate::optimizer) struct ShortCircuit {
     op: Operator,
     parts: Vec<Arc<dyn PhysicalExpr>>,
     place: Mobility,
@@ -360,5 +361,30 @@ impl PhysicalExpr for ShortCircuit {
 
     fn is_volatile_node(&self) -> bool {
         self.place == Mobility::Pinned
+    }
+}
+
+impl PortableExpression for ShortCircuit {
+    const KIND: &'static str = "short_circuit";
+
+    fn apart(&self) -> Vec<WireValue> {
+        let is_and = self.op == Operator::And;
+        let is_pinned = self.place == Mobility::Pinned;
+        vec![is_and.into(), is_pinned.into()]
+    }
+
+    fn whole(
+        parts: Vec<Arc<dyn PhysicalExpr>>,
+        values: &mut WireReader,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        let op = match values.flag()? {
+            true => Operator::And,
+            false => Operator::Or,
+        };
+        let place = match values.flag()? {
+            true => Mobility::Pinned,
+            false => Mobility::Free,
+        };
+        Ok(Arc::new(ShortCircuit { op, parts, place }))
     }
 }

@@ -16,13 +16,14 @@ use datafusion::arrow::datatypes::{
     DataType, Decimal128Type, Decimal256Type, DecimalType, FieldRef, Schema,
 };
 use datafusion::arrow::error::ArrowError;
-use datafusion::common::{Result, ScalarValue};
+use datafusion::common::{Result, ScalarValue, internal_err};
 use datafusion::logical_expr::sort_properties::ExprProperties;
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Literal};
 
 use crate::optimizer::fixes::failing::checked::type_bounds;
+use crate::wire::{PortableExpression, WireReader, WireValue};
 
 /// Levels of an expression that are looked at for the size of its values.
 const DEPTH_MAX: usize = 8;
@@ -134,7 +135,7 @@ pub(in crate::optimizer::fixes) fn within_digits(
 
 /// An operation, whose results it looks at.
 #[derive(Debug)]
-struct WithinDigits {
+pub(in crate::optimizer) struct WithinDigits {
     operation: Arc<dyn PhysicalExpr>,
 }
 
@@ -206,6 +207,24 @@ impl PhysicalExpr for WithinDigits {
         write!(f, "(")?;
         self.operation.fmt_sql(f)?;
         write!(f, ")")
+    }
+}
+
+impl PortableExpression for WithinDigits {
+    const KIND: &'static str = "within_digits";
+
+    fn apart(&self) -> Vec<WireValue> {
+        Vec::new()
+    }
+
+    fn whole(
+        children: Vec<Arc<dyn PhysicalExpr>>,
+        _: &mut WireReader,
+    ) -> Result<Arc<dyn PhysicalExpr>> {
+        match <[_; 1]>::try_from(children) {
+            Ok([operation]) => Ok(Arc::new(WithinDigits { operation })),
+            Err(children) => internal_err!("one operation has digits, not {}", children.len()),
+        }
     }
 }
 

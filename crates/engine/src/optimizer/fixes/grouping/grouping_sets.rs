@@ -29,6 +29,7 @@ use datafusion::physical_plan::{
 
 use crate::expr::plan_nodes::node_methods;
 use crate::optimizer::fixes::joins::outer_constants::without_constants;
+use crate::wire::{PortableNode, WireReader, WireValue};
 
 /// The rule, which runs before DataFusion's that drops sort keys.
 #[derive(Debug)]
@@ -83,7 +84,7 @@ pub(in crate::optimizer::fixes) enum Claims {
 
 /// Hands its input through and forgets claims about it.
 #[derive(Debug, Clone)]
-pub(in crate::optimizer::fixes) struct ForgetEquivalencesExec {
+pub(in crate::optimizer) struct ForgetEquivalencesExec {
     input: Arc<dyn ExecutionPlan>,
     forgotten: Claims,
     properties: Arc<PlanProperties>,
@@ -200,5 +201,27 @@ impl ExecutionPlan for ForgetEquivalencesExec {
         _: &ConfigOptions,
     ) -> Result<FilterPushdownPropagation<Arc<dyn ExecutionPlan>>> {
         Ok(FilterPushdownPropagation::if_all(result))
+    }
+}
+
+impl PortableNode for ForgetEquivalencesExec {
+    const KIND: &'static str = "forget_equivalences";
+
+    fn apart(&self) -> Result<Vec<WireValue>> {
+        Ok(vec![matches!(self.forgotten, Claims::All).into()])
+    }
+
+    fn whole(
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        values: &mut WireReader,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let forgotten = match values.flag()? {
+            true => Claims::All,
+            false => Claims::Constants,
+        };
+        match <[_; 1]>::try_from(children) {
+            Ok([input]) => Ok(Arc::new(Self::new(input, forgotten))),
+            Err(_) => internal_err!("ForgetEquivalencesExec has one input"),
+        }
     }
 }

@@ -21,6 +21,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use crate::expr::columns::is_comparison;
 use crate::optimizer::fixes::each_named;
 use crate::optimizer::fixes::types::compared::in_scope;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// The rule, which comes last: no other one shall look into the keys.
 #[derive(Debug)]
@@ -77,7 +78,7 @@ fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct Bounded {
+pub(in crate::optimizer::fixes) struct Bounded {
     of: DataType,
     signature: Signature,
 }
@@ -116,5 +117,17 @@ impl ScalarUDFImpl for Bounded {
 
     fn output_ordering(&self, inputs: &[ExprProperties]) -> Result<SortProperties> {
         Ok(inputs[0].sort_properties)
+    }
+}
+
+impl Portable for Bounded {
+    const KIND: &'static str = "bounded";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![(&self.of).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(Bounded::new(values.data_type()?))
     }
 }

@@ -9,6 +9,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use datafusion::arrow::compute::SortOptions;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{Result, internal_err};
@@ -18,6 +19,9 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::physical_expr::{LexOrdering, OrderingRequirements};
+use datafusion::physical_expr::{
+    LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
+};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
 use datafusion::physical_plan::limit::GlobalLimitExec;
@@ -28,6 +32,7 @@ use datafusion::physical_plan::{
 
 use crate::expr::plan_nodes::node_methods;
 
+use crate::wire::{PortableNode, WireReader, WireValue};
 /// The rule for logical plans: a projection or a name between OFFSET and the sort comes after both.
 #[derive(Debug)]
 pub(in crate::optimizer) struct OffsetBelowProjection;
@@ -124,7 +129,7 @@ impl PhysicalOptimizerRule for KeepOrderBelowOffset {
 
 /// Leaves out the first rows, in an order that it needs.
 #[derive(Debug)]
-struct SkipExec {
+pub(in crate::optimizer) struct SkipExec {
     input: Arc<dyn ExecutionPlan>,
     skip: usize,
     order: Option<LexOrdering>,
@@ -206,5 +211,42 @@ impl ExecutionPlan for SkipExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         GlobalLimitExec::new(Arc::clone(&self.input), self.skip, None).execute(partition, context)
+    }
+}
+
+impl PortableNode for SkipExec {
+    const KIND: &'static str = "skip";
+
+    fn apart(&self) -> Result<Vec<WireValue>> {
+        let schema = self.input.schema();
+        let keys = self.order.iter().flat_map(|order| order.iter());
+        let keys = keys.map(|key| {
+            WireValue::List(vec![
+                WireValue::Expression(Arc::clone(&key.expr), Arc::clone(&schema)),
+                key.options.descending.into(),
+                key.options.nulls_first.into(),
+            ])
+        });
+        Ok(vec![self.skip.into(), WireValue::List(keys.collect())])
+    }
+
+    fn whole(
+        children: Vec<Arc<dyn ExecutionPlan>>,
+        values: &mut WireReader,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let Ok([input]) = <[_; 1]>::try_from(children) else {
+            return internal_err!("SkipExec has one input");
+        };
+        let skip = values.count()?;
+        let keys = values.each(|values| {
+            let mut key = WireReader::new(values.list()?);
+            let expr = key.expression()?;
+            let options = SortOptions {
+                descending: key.flag()?,
+                nulls_first: key.flag()?,
+            };
+            Ok(PhysicalSortExpr { expr, options })
+        })?;
+        Ok(Arc::new(SkipExec::new(input, skip, LexOrdering::new(keys))))
     }
 }

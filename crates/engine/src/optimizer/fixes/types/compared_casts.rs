@@ -22,6 +22,7 @@ use crate::expr::columns::is_comparison;
 use crate::optimizer::fixes::each_named;
 use crate::optimizer::fixes::failing::fallible::holds;
 use crate::optimizer::fixes::types::compared::in_scope;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// The plan with casts that DataFusion leaves where they are.
 pub(in crate::optimizer::fixes) fn kept(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
@@ -134,7 +135,7 @@ fn lacks_room(of: &DataType, to: &DataType) -> bool {
 
 /// A cast that DataFusion does not see as one.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct KeptCast {
+pub(in crate::optimizer::fixes) struct KeptCast {
     to: DataType,
     is_try: bool,
     signature: Signature,
@@ -175,5 +176,21 @@ impl ScalarUDFImpl for KeptCast {
         let mut options = DEFAULT_CAST_OPTIONS;
         options.safe = self.is_try;
         args.args[0].cast_to(&self.to, Some(&options))
+    }
+}
+
+impl Portable for KeptCast {
+    const KIND: &'static str = "kept_cast";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![(&self.to).into(), self.is_try.into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(KeptCast {
+            to: values.data_type()?,
+            is_try: values.flag()?,
+            signature: Signature::any(1, Volatility::Immutable),
+        })
     }
 }

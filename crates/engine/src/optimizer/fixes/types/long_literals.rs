@@ -26,6 +26,7 @@ use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, UnaryOperator, Value, Vis
 use crate::optimizer::fixes::types::decimals::WrittenNumber;
 use crate::sql::params::call;
 use crate::sql::statement::visit;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// Digits that every double gives back as they were written.
 const DOUBLE_DIGITS: usize = 15;
@@ -109,7 +110,7 @@ fn long(expr: &SqlExpr, sign: &str) -> Option<String> {
 
 /// A function without arguments that stands for a literal.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct LongLiteral {
+pub(in crate::optimizer::fixes) struct LongLiteral {
     text: String,
     value: ScalarValue,
     signature: Signature,
@@ -154,5 +155,17 @@ impl ScalarUDFImpl for LongLiteral {
 
     fn invoke_with_args(&self, _: ScalarFunctionArgs) -> Result<ColumnarValue> {
         Ok(ColumnarValue::Scalar(self.value.clone()))
+    }
+}
+
+impl Portable for LongLiteral {
+    const KIND: &'static str = "long_literal";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![self.text.as_str().into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(LongLiteral::new(values.text()?))
     }
 }

@@ -16,6 +16,7 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, ReturnFieldArgs, ScalarUDF, ScalarUDFImpl};
 
 use crate::functions::wrapped::as_wrapped;
+use crate::wire::{Portable, WireReader, WireValue};
 
 /// Settles the type of a call. False if it is left to DataFusion.
 pub(in crate::optimizer::fixes) fn settle(call: &mut ScalarFunction, schema: &DFSchema) -> bool {
@@ -55,7 +56,7 @@ fn is_count(literal: &ScalarValue) -> bool {
 
 /// DataFusion's `round` of places that differ by row, also where they turn out not to.
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct FixedRound(Arc<ScalarUDF>);
+pub(in crate::optimizer::fixes) struct FixedRound(Arc<ScalarUDF>);
 
 impl ScalarUDFImpl for FixedRound {
     as_wrapped!(0: name, signature, is_strict, return_type, invoke_with_args, output_ordering);
@@ -67,5 +68,17 @@ impl ScalarUDFImpl for FixedRound {
             arg_fields: args.arg_fields,
             scalar_arguments: &unknown,
         })
+    }
+}
+
+impl Portable for FixedRound {
+    const KIND: &'static str = "fixed_round";
+
+    fn apart(&self) -> Vec<WireValue> {
+        vec![(&self.0).into()]
+    }
+
+    fn whole(values: &mut WireReader) -> Result<Self> {
+        Ok(FixedRound(values.scalar_function()?))
     }
 }

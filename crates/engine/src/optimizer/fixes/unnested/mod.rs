@@ -12,7 +12,7 @@ mod dependent;
 mod domain;
 mod joined;
 mod names;
-mod one_row;
+pub(in crate::optimizer::fixes) mod one_row;
 mod refused;
 mod simple;
 

@@ -14,6 +14,8 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::wire::{Portable, WireReader, WireValue};
+
 /// `value`, if `rows` is one or NULL.
 pub(in crate::optimizer::fixes) fn one_row(value: Expr, rows: Expr) -> Expr {
     static FUNCTION: LazyLock<Arc<ScalarUDF>> =
@@ -22,7 +24,7 @@ pub(in crate::optimizer::fixes) fn one_row(value: Expr, rows: Expr) -> Expr {
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
-struct OneRow {
+pub(in crate::optimizer::fixes) struct OneRow {
     signature: Signature,
 }
 
@@ -58,5 +60,17 @@ impl ScalarUDFImpl for OneRow {
             ),
             _ => Ok(value.clone()),
         }
+    }
+}
+
+impl Portable for OneRow {
+    const KIND: &'static str = "one_row";
+
+    fn apart(&self) -> Vec<WireValue> {
+        Vec::new()
+    }
+
+    fn whole(_: &mut WireReader) -> Result<Self> {
+        Ok(OneRow::new())
     }
 }

@@ -1,0 +1,211 @@
+//! What of a plan is distributed.
+//!
+//! In: a plan made for several machines (`grouse::distribution::planning_state`), the cluster's size. Out: the plan in stages
+//! that travel, or why this machine runs it; an error names what cannot go anywhere.
+//! Invariant: nothing falls back in silence. What reads files is distributed or an error; what reads none runs here.
+//! Not here: how a grouping is cut in stages (the engine), messages (codec/).
+
+use std::sync::Arc;
+
+use datafusion::arrow::array::RecordBatch;
+use datafusion::common::{DataFusionError, Result, not_impl_err};
+use datafusion::config::ConfigOptions;
+use datafusion::datasource::memory::MemorySourceConfig;
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::physical_expr::Partitioning;
+use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
+use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
+use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::projection::ProjectionExec;
+use datafusion::physical_plan::repartition::RepartitionExec;
+use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion_proto::physical_plan::{AsExecutionPlan, PhysicalExtensionCodec};
+use datafusion_proto::protobuf::PhysicalPlanNode;
+use grouse::distribution;
+
+use crate::codec::codec;
+use crate::scan::{scan_of, travelling};
+
+/// Why a plan without a scan of files runs here.
+pub(crate) const NO_FILES: &str = "it reads no files";
+
+/// Tables in memory travel up to so many bytes: each machine gets all of them in a message.
+const MEMORY_BYTES_MAX: usize = 8 << 20;
+
+/// Nodes that write, explain or change this session: they run where the session is.
+const LOCAL: [(&str, &str); 4] = [
+    ("DataSinkExec", "it writes files or tables of this machine"),
+    ("ExplainExec", "it explains a plan"),
+    ("AnalyzeExec", "it explains a plan"),
+    ("WholeFilesExec", "it writes files of this machine"),
+];
+
+/// How large a cluster is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClusterShape {
+    /// Cores of all executors.
+    pub vcores: usize,
+    /// Partitions of an exchange.
+    pub partitions: usize,
+}
+
+impl ClusterShape {
+    /// Groups of files of a scan: each core has some, so that none waits long for another.
+    fn scan_partitions(&self) -> usize {
+        self.partitions.max(2 * self.vcores)
+    }
+}
+
+/// Where a plan runs.
+#[derive(Debug)]
+pub enum Distribution {
+    /// On the cluster, as this plan.
+    Cluster(Arc<dyn ExecutionPlan>),
+    /// On this machine.
+    Here {
+        /// Why, in a user's words.
+        reason: String,
+    },
+}
+
+/// The plan for a cluster of this shape.
+pub fn distribute(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &ConfigOptions,
+    shape: ClusterShape,
+) -> Result<Distribution> {
+    let mut found = Found::default();
+    found.look(&plan);
+    if let Some(reason) = found.local {
+        let reason = reason.to_string();
+        return Ok(Distribution::Here { reason });
+    }
+    if !found.files {
+        let reason = NO_FILES.to_string();
+        return Ok(Distribution::Here { reason });
+    }
+    if found.memory_bytes > MEMORY_BYTES_MAX {
+        return not_impl_err!(
+            "the query cannot be distributed: its tables in memory have {} MB, and {} may travel; write them to files, or SET cluster = '' to run it here",
+            found.memory_bytes >> 20,
+            MEMORY_BYTES_MAX >> 20
+        );
+    }
+    staged(plan, config, shape).map(Distribution::Cluster)
+}
+
+/// The plan in stages that travel, whatever it reads.
+pub fn staged(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &ConfigOptions,
+    shape: ClusterShape,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let staged = distribution::in_stages(plan).map_err(refused)?;
+    let spread = spread(staged, config, shape.scan_partitions())?;
+    let plan = travelling(spread).map_err(refused)?;
+    encoded(&plan, codec().as_ref())?;
+    Ok(plan)
+}
+
+/// The message of a plan.
+pub fn encoded(
+    plan: &Arc<dyn ExecutionPlan>,
+    codec: &dyn PhysicalExtensionCodec,
+) -> Result<PhysicalPlanNode> {
+    PhysicalPlanNode::try_from_physical_plan(Arc::clone(plan), codec).map_err(refused)
+}
+
+/// The error in a user's words. DataFusion puts what a codec says into brackets, once for each node around.
+fn refused(error: DataFusionError) -> DataFusionError {
+    let text = error.strip_backtrace();
+    let inner = text.rsplit("codec failed with [").next().unwrap_or(&text);
+    let inner = inner.split("]. ").next().unwrap_or(inner);
+    let inner = inner.trim_start_matches("This feature is not implemented: ");
+    DataFusionError::NotImplemented(format!(
+        "the query cannot be distributed because of {inner}; SET cluster = '' runs it here"
+    ))
+}
+
+/// What a plan has.
+#[derive(Debug, Default)]
+struct Found {
+    files: bool,
+    memory_bytes: usize,
+    local: Option<&'static str>,
+}
+
+impl Found {
+    fn look(&mut self, node: &Arc<dyn ExecutionPlan>) {
+        let mut local = LOCAL.iter();
+        if let Some((_, reason)) = local.find(|(name, _)| *name == node.name()) {
+            self.local = Some(reason);
+        }
+        self.files |= scan_of(node.as_ref()).is_some();
+        if let Some(scan) = node.downcast_ref::<DataSourceExec>()
+            && let Some(memory) = scan.data_source().downcast_ref::<MemorySourceConfig>()
+        {
+            let batches = memory.partitions().iter().flatten();
+            let bytes = batches.map(RecordBatch::get_array_memory_size);
+            self.memory_bytes += bytes.sum::<usize>();
+        }
+        for child in node.children() {
+            self.look(child);
+        }
+    }
+}
+
+/// The plan whose scans directly below a stage's end are cut into enough groups of files.
+fn spread(
+    node: Arc<dyn ExecutionPlan>,
+    config: &ConfigOptions,
+    partitions: usize,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let ends = ends_stage(node.as_ref());
+    let children = node.children().into_iter().map(|child| {
+        let child = spread(Arc::clone(child), config, partitions)?;
+        match ends {
+            true => cut(child, config, partitions),
+            false => Ok(child),
+        }
+    });
+    let children = children.collect::<Result<Vec<_>>>()?;
+    replace_children_if_necessary(node, children)
+}
+
+/// Whether a node takes its input in any number of partitions and in any order.
+fn ends_stage(node: &dyn ExecutionPlan) -> bool {
+    if let Some(exchange) = node.downcast_ref::<RepartitionExec>() {
+        return matches!(exchange.partitioning(), Partitioning::Hash(..));
+    }
+    node.is::<CoalescePartitionsExec>() || distribution::stage_of(node) == Some(Some("partial"))
+}
+
+/// A scan, or what computes row by row over one, with more groups of files.
+fn cut(
+    node: Arc<dyn ExecutionPlan>,
+    config: &ConfigOptions,
+    partitions: usize,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if scan_of(node.as_ref()).is_some() {
+        let before = node.output_partitioning().partition_count();
+        return match before < partitions && node.output_ordering().is_none() {
+            true => Ok(node.repartitioned(partitions, config)?.unwrap_or(node)),
+            false => Ok(node),
+        };
+    }
+    let is_by_row = node.is::<ProjectionExec>()
+        || node.is::<UnionExec>()
+        || node.name() == "CooperativeExec"
+        || node.name() == "ForgetEquivalencesExec"
+        || node
+            .downcast_ref::<FilterExec>()
+            .is_some_and(|filter| filter.fetch().is_none());
+    if !is_by_row {
+        return Ok(node);
+    }
+    let children = node.children().into_iter();
+    let children = children.map(|child| cut(Arc::clone(child), config, partitions));
+    let children = children.collect::<Result<Vec<_>>>()?;
+    replace_children_if_necessary(node, children)
+}
