@@ -4,6 +4,7 @@
 //! Invariant: no setting may change an answer; floats are compared to 12 digits, because sums depend on their order.
 //! `GROUSE_SLT_UPDATE=1` rewrites the expected rows under the first setting; read the diff.
 
+use std::collections::BTreeMap;
 use std::io::{Write, stdout};
 use std::path::{Path, PathBuf};
 
@@ -11,7 +12,9 @@ use arrow::datatypes::DataType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use async_trait::async_trait;
 use futures::TryStreamExt;
-use grouse::{Error, Session};
+use grouse::{Audience, Error, Session, SessionOptions};
+use grouse_cluster::ClusterShape;
+use grouse_cluster::rehearsal::rehearsing;
 use grouse_tests::cell::Cell;
 use grouse_tests::setting::{FORCED, Setting, matrix};
 use sqllogictest::{
@@ -130,6 +133,43 @@ fn front_door_answers_are_the_expected_rows() {
     let mut settings = matrix();
     settings.retain(|setting| everyday(setting) && !setting.forced.iter().any(of_operator));
     check(&files("slt/front"), &settings);
+}
+
+#[test]
+fn plans_that_have_been_messages_give_the_expected_rows() {
+    let shape = ClusterShape {
+        vcores: 2,
+        partitions: 3,
+    };
+    let (mut plans, mut here, mut refused) = (0, BTreeMap::new(), BTreeMap::new());
+    for file in files("slt") {
+        let options = SessionOptions {
+            threads: 2,
+            settable: Audience::Test,
+            ..Default::default()
+        };
+        let (session, outcomes) = rehearsing(options, shape, true).expect("a session");
+        let outcome = session
+            .handle()
+            .block_on(runner(&matrix()[1], &session).run_file_async(&file));
+        outcome.unwrap_or_else(|error| panic!("as messages: {error}"));
+        let outcomes = outcomes.lock();
+        plans += outcomes.distributed;
+        for (all, these) in [
+            (&mut here, &outcomes.here),
+            (&mut refused, &outcomes.refused),
+        ] {
+            for (why, times) in these {
+                *all.entry(why.clone()).or_insert(0) += times;
+            }
+        }
+    }
+    let mut out = stdout();
+    writeln!(out, "note: {plans} plans were messages").expect("standard output");
+    for (why, times) in here.iter().chain(&refused) {
+        writeln!(out, "note: {times} were not: {why}").expect("standard output");
+    }
+    assert!(plans > 100, "only {plans} plans were messages");
 }
 
 fn check(files: &[PathBuf], settings: &[Setting]) {
