@@ -146,7 +146,8 @@ impl GroupByExec {
             None => Arc::new(CoalescePartitionsExec::new(Arc::clone(input))),
         };
         let gathered: Arc<dyn ExecutionPlan> = Arc::new(gathered);
-        gathered.with_new_children(vec![one]).map(Some)
+        let anew = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        gathered.replace_children(vec![one], anew).map(Some)
     }
 
     fn with_stage(&self, stage: Stage) -> Result<GroupByExec> {

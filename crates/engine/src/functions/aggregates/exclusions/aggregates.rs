@@ -13,7 +13,9 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::logical_expr::function::{
     AccumulatorArgs, PartitionEvaluatorArgs, WindowUDFFieldArgs,
 };
-use datafusion::logical_expr::{AggregateUDF, PartitionEvaluator, Signature, WindowUDFImpl};
+use datafusion::logical_expr::{
+    AggregateUDF, PartitionEvaluator, Signature, Volatility, WindowUDFImpl,
+};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::utils::collect_columns;
