@@ -19,9 +19,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan};
 use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::physical_expr::{LexOrdering, OrderingRequirements};
-use datafusion::physical_expr::{
-    LexOrdering, OrderingRequirements, PhysicalExpr, PhysicalSortExpr,
-};
+use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
 use datafusion::physical_plan::limit::GlobalLimitExec;
