@@ -26,7 +26,7 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use grouse::{Session, SessionOptions};
+use grouse::SessionOptions;
 
 use args::Args;
 use interrupt::Interrupts;
@@ -80,7 +80,7 @@ fn start(args: &Args, mut options: SessionOptions) -> Result<ExitCode, String> {
     }
     // What the command line sets comes before the lock.
     let startup = startup.locking(std::mem::take(&mut options.lock_options));
-    let session = Session::new(options).map_err(|error| error.to_string())?;
+    let session = run::session(options).map_err(|error| error.to_string())?;
     let runner =
         Runner::new(session, interrupts).map_err(|error| format!("cannot start: {error}"))?;
     for (name, value) in args.datafusion_settings() {

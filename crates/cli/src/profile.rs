@@ -15,7 +15,7 @@ use grouse::{NewFile, Position, Profile, Session, SessionOptions, Statement};
 use crate::args::{engine_flags, set_engine_flags};
 use crate::interrupt::Interrupts;
 use crate::report::{self, Origin};
-use crate::run::{Failure, Runner};
+use crate::run::{self, Failure, Runner};
 use crate::script::Text;
 use crate::{FAILED, USAGE};
 
@@ -119,7 +119,7 @@ fn profile(args: &ProfileArgs, options: SessionOptions) -> Result<String, (Strin
     let usage = |message: String| (message, USAGE);
     let interrupts = Interrupts::install()
         .map_err(|error| usage(format!("cannot listen to signals: {error}")))?;
-    let session = Session::new(options).map_err(|error| usage(error.to_string()))?;
+    let session = run::session(options).map_err(|error| usage(error.to_string()))?;
     let runner = Runner::new(session, interrupts)
         .map_err(|error| usage(format!("cannot start: {error}")))?;
     let sql = args.sql.as_deref().unwrap_or_default();

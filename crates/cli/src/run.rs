@@ -13,7 +13,8 @@ use arrow::array::RecordBatch;
 use datafusion::execution::SendableRecordBatchStream;
 use futures::StreamExt;
 use grouse::READER_GONE;
-use grouse::{Error, Profile, Progress, Query, Session};
+use grouse::{Error, Profile, Progress, Query, Session, SessionOptions};
+use grouse_cluster::Clusters;
 use tokio::runtime::Runtime;
 use tokio::task::JoinError;
 
@@ -21,6 +22,13 @@ use crate::interrupt::Interrupts;
 use crate::output::Output;
 use crate::print::{self, Fit, Format, Look, PrintError};
 use crate::progress::{self, Bar};
+
+/// A session that reaches clusters.
+pub fn session(options: SessionOptions) -> Result<Session, Error> {
+    let session = Session::new(options)?;
+    session.reach_clusters_by(Arc::new(Clusters::default()))?;
+    Ok(session)
+}
 
 /// Runs statements one after the other.
 pub struct Runner {

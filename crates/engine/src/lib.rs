@@ -36,6 +36,7 @@ pub use session::Session;
 pub use session::profile::Profile;
 pub use session::progress::Progress;
 pub use session::query::Query;
+pub use session::remote::RemoteExecution;
 pub use sql::params::Params;
 pub use sql::reads::only_reads;
 pub use sql::statement::Statement;

@@ -182,6 +182,8 @@ fn run_script(
 
 /// Makes a connection with options of its own.
 ///
+/// cluster: address of the scheduler of a cluster that runs the statements, such as "df://host:50050"; None = this process
+///     runs them. `SET cluster = ''` comes back from there.
 /// threads: worker threads; 0 or None = as many as the machine offers.
 /// memory_limit: bytes as an int, or a size such as "4GB", "512MiB" or "80%" (of the machine or cgroup).
 ///     None = 80 %, "unlimited" = no limit; at least 8 MiB a thread.
@@ -195,9 +197,10 @@ fn run_script(
 ///
 /// Raises grouse.InvalidError for an unknown option or an impossible value.
 #[pyfunction]
-#[pyo3(signature = (*, threads=None, memory_limit=None, temp_directory=None, progress=None, **options))]
+#[pyo3(signature = (cluster=None, *, threads=None, memory_limit=None, temp_directory=None, progress=None, **options))]
 pub fn connect(
     py: Python<'_>,
+    cluster: Option<&Bound<'_, PyAny>>,
     threads: Option<&Bound<'_, PyAny>>,
     memory_limit: Option<&Bound<'_, PyAny>>,
     temp_directory: Option<&Bound<'_, PyAny>>,
@@ -205,6 +208,7 @@ pub fn connect(
     options: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<Connection> {
     let keywords = options.map_or_else(|| Ok(PyDict::new(py)), |options| options.copy())?;
+    keywords.set_item("cluster", cluster)?;
     keywords.set_item("threads", threads)?;
     keywords.set_item("memory_limit", memory_limit)?;
     keywords.set_item("temp_directory", temp_directory)?;

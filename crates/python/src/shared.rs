@@ -7,6 +7,7 @@ use std::ffi::CString;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use grouse::Session;
+use grouse_cluster::Clusters;
 use pyo3::exceptions::PyUserWarning;
 use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
@@ -33,6 +34,8 @@ pub struct Shared {
 impl Shared {
     pub fn new(options: &Bound<'_, PyDict>, progress: Show) -> PyResult<Arc<Shared>> {
         let session = Session::new(from_keywords(options)?).map_err(raise)?;
+        let clusters = Arc::new(Clusters::default());
+        session.reach_clusters_by(clusters).map_err(raise)?;
         Ok(Arc::new(Shared {
             session: Mutex::new(Some(session)),
             progress,

@@ -57,6 +57,8 @@ pub struct SessionOptions {
     pub group_by_tasks: usize,
     /// Which of its calls for files and memory a grouping is refused.
     pub group_by_fault: Option<Fault>,
+    /// Address of the scheduler of the cluster that runs statements; `None` = this process runs them.
+    pub cluster: Option<String>,
     /// Region of `s3://` buckets; `None` = as the AWS environment variables say.
     pub s3_region: Option<String>,
     /// Address of an S3 server other than AWS, for example `http://localhost:9000`.
@@ -89,6 +91,7 @@ impl Default for SessionOptions {
             group_by_codes: true,
             group_by_tasks: 0,
             group_by_fault: None,
+            cluster: None,
             s3_region: None,
             s3_endpoint: None,
             allow_files: true,
@@ -319,6 +322,18 @@ pub const OPTIONS: &[OptionSpec] = &[
         },
     },
     OptionSpec {
+        name: "cluster",
+        value: "ADDRESS",
+        default: "none",
+        doc: "Scheduler of the cluster that runs the statements, such as 'df://host:50050'; '' = this machine runs them.",
+        audience: Audience::User,
+        get: |options| options.cluster.clone(),
+        set: |options, text| {
+            options.cluster = non_empty(text);
+            Ok(())
+        },
+    },
+    OptionSpec {
         name: "s3_region",
         value: "NAME",
         default: "AWS_REGION",
@@ -513,6 +528,7 @@ impl SessionOptions {
             }
             "statement_timeout" => self.statement_timeout = default.statement_timeout,
             "group_by_fault" => self.group_by_fault = default.group_by_fault,
+            "cluster" => self.cluster = default.cluster,
             "s3_region" => self.s3_region = default.s3_region,
             "s3_endpoint" => self.s3_endpoint = default.s3_endpoint,
             other => unreachable!("option {other} has a default text"),

@@ -18,12 +18,13 @@ mod information_schema;
 pub(crate) mod workers;
 mod machine;
 mod timeout;
+pub(crate) mod remote;
 pub(crate) mod query;
 pub(crate) mod profile;
 pub(crate) mod progress;
 
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use datafusion::arrow::array::AsArray;
 use datafusion::arrow::datatypes::{Schema, UInt64Type};
@@ -73,6 +74,7 @@ use crate::scan::views;
 use crate::scan::writes::arrow::ArrowFactory;
 use crate::scan::writes::request::Writes;
 use crate::session::query::Query;
+use crate::session::remote::RemoteExecution;
 use crate::session::workers::Workers;
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::Definitions;
@@ -112,6 +114,8 @@ struct SharedSession {
     caller_functions: CallerFunctions,
     sequences: Arc<Sequences>,
     warnings: Arc<Warnings>,
+    /// What reaches clusters, in programs that can.
+    remote: OnceLock<Arc<dyn RemoteExecution>>,
     /// Held while options change: a change is made of the options that the last one left.
     changing: Mutex<()>,
 }
@@ -182,6 +186,7 @@ impl Session {
             caller_functions: CallerFunctions::default(),
             sequences,
             warnings,
+            remote: OnceLock::new(),
             changing: Mutex::default(),
         };
         Ok(Session {
@@ -395,6 +400,7 @@ impl Session {
         let (plan, writes) = Writes::take(plan)?;
         let frame = self.begun(plan, option).await?;
         let (mut state, plan) = frame.into_parts();
+        state = self.for_cluster(state, &plan).await?;
         let writes = Arc::new(writes);
         state.config_mut().set_extension(Arc::clone(&writes));
         state.config_mut().set_extension(Arc::clone(&trace));

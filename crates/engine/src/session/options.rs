@@ -30,6 +30,7 @@ impl Session {
         change(&mut options)?;
         options.check()?;
         options.check_change(&before)?;
+        self.check_cluster(&options)?;
         let reach = |of: &SessionOptions| {
             let folders = of.allowed_directories.clone();
             (of.allow_files, folders, of.allow_network)

@@ -37,6 +37,9 @@ pub struct Progress {
     pub elapsed: Duration,
 }
 
+/// Names under which a node whose plan other machines run says how many stages it has, and how many are over.
+const STAGES_METRICS: [&str; 2] = ["stages", "stages_over"];
+
 /// Names under which operators count their groups.
 const GROUPS_METRICS: &[&str] = &["groups", "groups_out"];
 
@@ -65,6 +68,10 @@ impl Progress {
             .iter()
             .find_map(|name| sum(metrics, name))
             .unwrap_or(0);
+        let [stages, over] = STAGES_METRICS.map(|name| sum(metrics, name));
+        if let Some(stages) = stages {
+            return total.add_stages(stages, over.unwrap_or(0));
+        }
         let children = plan.children();
         if children.is_empty() {
             let rows = metrics.and_then(MetricsSet::output_rows).unwrap_or(0) as u64;
@@ -102,6 +109,15 @@ impl InputTotal {
         match share {
             Some(share) => self.done += share.clamp(0.0, 1.0),
             None => self.unknown = true,
+        }
+    }
+
+    /// What other machines run counts as one scan.
+    fn add_stages(&mut self, stages: u64, over: u64) {
+        self.leaves += 1;
+        match stages {
+            0 => self.unknown = true,
+            stages => self.done += over as f64 / stages as f64,
         }
     }
 

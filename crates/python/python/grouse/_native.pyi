@@ -521,6 +521,7 @@ class Batch:
     def __arrow_c_schema__(self) -> object: ...
 
 def connect(
+    cluster: str | None = None,
     *,
     threads: int | None = None,
     memory_limit: _Size | None = None,
@@ -530,6 +531,7 @@ def connect(
 ) -> Connection:
     """Makes a connection.
 
+    cluster: address of a scheduler, such as "df://host:50050", whose cluster runs the statements; None = this process does.
     threads: 0 or None = as many as the machine offers. memory_limit: bytes, or "4GB", "512MiB", "80%", "unlimited".
     temp_directory: folder for the files of queries that need more memory, or several with ':' between them; the process may then
     have as many files open as the system's hard limit says. progress: True for a line on stderr, or a callable.
