@@ -6,8 +6,17 @@ WORKDIR /src
 COPY . .
 ENV CARGO_TARGET_DIR=/src/target
 RUN if [ -z "$RUSTFLAGS" ]; then unset RUSTFLAGS; fi \
-    && cargo build --release --locked -p grouse-cli \
-    && strip -o /grouse target/release/grouse
+    && cargo build --release --locked -p grouse-cli -p grouse-node \
+    && strip -o /grouse target/release/grouse \
+    && strip -o /grouse-cluster target/release/grouse-cluster
+
+# Scheduler and executors: docker build --target cluster -t grouse-cluster .
+FROM debian:bookworm-slim AS cluster
+RUN useradd --create-home grouse && mkdir /work && chown grouse /work
+COPY --from=build /grouse-cluster /usr/local/bin/grouse-cluster
+COPY LICENSE /usr/share/doc/grouse-cluster/LICENSE
+USER grouse
+ENTRYPOINT ["grouse-cluster"]
 
 FROM debian:bookworm-slim
 RUN useradd --create-home grouse

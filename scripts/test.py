@@ -18,7 +18,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 RELEASE = Path(os.environ["CARGO_TARGET_DIR"]).resolve() / "release"
 CARGO = ["cargo", "test", "--release", "--locked", "--workspace"]
-PYTHON_TESTS = ["-c", "crates/python/pyproject.toml", "crates/python/tests", "bench/tests", "docs"]
+PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "crates/python/pyproject.toml"]
+PYTHON_TESTS = ["crates/python/tests", "bench/tests", "docs"]
+# Processes of clusters, which want the machine for themselves.
+CLUSTER_TESTS = ["crates/node/tests"]
 
 # Seconds a suite may take on 2 busy cores, about four times what it takes on 2 idle ones; together at most 15 minutes.
 DEFAULT_BUDGET_S = 60
@@ -33,6 +36,7 @@ BUDGET_S = {
     "grouse-tests/write_faults": 180,
     "grouse-tests/oracle": 400,
     "grouse-tests/slt": 300,
+    "cluster": 240,
     "docs": 90,
     "python": 120,
 }
@@ -121,8 +125,9 @@ def count(output: str) -> Count | None:
 
 
 def everyday() -> list[Suite]:
-    python = Suite("python", [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *PYTHON_TESTS])
-    return [*rust_suites(), Suite("docs", [*CARGO, "--quiet", "--doc"]), python]
+    python = Suite("python", [*PYTEST, *PYTHON_TESTS])
+    cluster = Suite("cluster", [*PYTEST, *CLUSTER_TESTS], environment={"GROUSE_CLUSTER": str(RELEASE / "grouse-cluster")})
+    return [*rust_suites(), Suite("docs", [*CARGO, "--quiet", "--doc"]), python, cluster]
 
 
 def test() -> bool:

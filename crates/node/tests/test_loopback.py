@@ -1,0 +1,134 @@
+"""Statements on a cluster of child processes: the same rows as in one process, and a plan that says where they come from."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+from pathlib import Path
+
+import pytest
+from processes import explained
+
+import grouse
+
+P, C = "FROM '{tables}/rows.*.parquet'", "FROM '{tables}/rows.csv'"
+GROUPED = [
+    f"SELECT few, count(*) AS n {P} GROUP BY few",
+    f"SELECT few, count(name) AS n, sum(each) AS s, avg(x) AS a, min(name) AS lo, max(day) AS hi {P} GROUP BY few",
+    f"SELECT many, count(*) AS n, sum(x) AS s {P} GROUP BY many",
+    f"SELECT name, count(*) AS n {P} GROUP BY name",
+    f"SELECT name, few, max(each) AS hi {P} GROUP BY name, few",
+    f"SELECT day, sum(d) AS s, avg(d) AS a {P} GROUP BY day",
+    f"SELECT count(*) AS n, sum(each) AS s, min(x) AS lo {P}",
+    f"SELECT count(*) AS n, sum(each) AS s, min(x) AS lo {P} WHERE each < 0",
+    f"SELECT few, count(*) AS n {P} WHERE name LIKE '%1%' GROUP BY few",
+    f"SELECT few, count(DISTINCT many) AS n {P} GROUP BY few",
+    f"SELECT few, count(DISTINCT name) AS n, sum(x) AS s {P} GROUP BY few",
+    f"SELECT count(DISTINCT many) AS n {P}",
+    f"SELECT few, stddev(x) AS s, var_pop(x) AS v {P} GROUP BY few",
+    f"SELECT few, median(x) AS m {P} GROUP BY few",
+    f"SELECT few, min_by(name, each) AS lo, max_by(name, each) AS hi {P} GROUP BY few",
+    f"SELECT few, bool_and(each >= 0) AS yes, bool_or(name IS NULL) AS some {P} GROUP BY few",
+    f"SELECT few, array_agg(each ORDER BY each)[1:3] AS first {P} GROUP BY few",
+    f"SELECT many, count(*) AS n {P} GROUP BY many HAVING count(*) > 16",
+    f"SELECT many, count(*) AS n {P} GROUP BY many ORDER BY n DESC, many LIMIT 10",
+    f"SELECT name, sum(x) AS s {P} GROUP BY name ORDER BY s DESC, name LIMIT 5",
+    f"SELECT few, day, count(*) AS n {P} GROUP BY ROLLUP (few, day)",
+    f"SELECT few, day, sum(x) AS s {P} GROUP BY GROUPING SETS ((few), (day), ())",
+    f"SELECT DISTINCT name, few {P}",
+    f"SELECT few % 2 AS odd, sum(each * 2) AS s {P} GROUP BY 1",
+    f"SELECT n, count(*) AS c FROM (SELECT many, count(*) AS n {P} GROUP BY many) GROUP BY n",
+    f"SELECT kind, count(*) AS n {P} JOIN '{{tables}}/names.parquet' USING (few) GROUP BY kind",
+    f"SELECT few, count(*) AS n FROM (SELECT few {P} UNION ALL SELECT few {C}) GROUP BY few",
+    f"SELECT few, count(*) AS n, sum(each) AS s {C} GROUP BY few",
+    f"SELECT name, avg(x) AS a {C} GROUP BY name",
+    f"SELECT few, sum(each) FILTER (WHERE name IS NOT NULL) AS s {P} GROUP BY few",
+]
+
+
+def row_key(row: tuple) -> list:
+    return [(value is None, str(value) if not isinstance(value, float) else f"{value:.6g}") for value in row]
+
+
+def is_equal(one: object, other: object) -> bool:
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9) or (math.isnan(one) and math.isnan(other))
+    return one == other
+
+
+def assert_same(one: list[tuple], other: list[tuple], ordered: bool) -> None:
+    if not ordered:
+        one, other = sorted(one, key=row_key), sorted(other, key=row_key)
+    assert len(one) == len(other)
+    for left, right in zip(one, other, strict=True):
+        assert all(map(is_equal, left, right)), (left, right)
+
+
+@pytest.mark.parametrize("sql", GROUPED)
+def test_a_grouping_is_the_same_as_in_one_process(remote, here, tables, sql):
+    sql = sql.format(tables=tables)
+    plan = explained(remote, sql)
+    assert "ClusterExec: address=df://" in plan, plan
+    assert "stage=" in plan, plan
+    assert_same(remote.sql(sql).fetchall(), here.sql(sql).fetchall(), "ORDER BY n" in sql or "ORDER BY s" in sql)
+
+
+def test_what_reads_no_file_runs_here_and_says_so(remote):
+    plan = explained(remote, "SELECT a, count(*) FROM (VALUES (1), (2), (1)) AS t(a) GROUP BY a")
+    assert "runs here: " in plan and "ClusterExec" not in plan
+    assert remote.sql("SELECT sum(a) FROM (VALUES (1), (2)) AS t(a)").fetchall() == [(3,)]
+
+
+def test_a_session_leaves_its_cluster(remote, tables):
+    sql = f"SELECT few, count(*) FROM '{tables}/rows.*.parquet' GROUP BY few"
+    assert "ClusterExec" in explained(remote, sql)
+    remote.sql("SET cluster = ''")
+    assert "Cluster" not in explained(remote, sql)
+
+
+def test_results_are_written_by_the_client(remote, tables, tmp_path):
+    remote.sql(f"COPY (SELECT few, count(*) AS n FROM '{tables}/rows.*.parquet' GROUP BY few) TO '{tmp_path}/out.parquet'")
+    assert len(remote.sql(f"SELECT * FROM '{tmp_path}/out.parquet'").fetchall()) == 7
+
+
+def test_analyze_shows_what_the_stages_did(remote, tables):
+    rows = remote.sql(f"EXPLAIN ANALYZE SELECT few, count(*) FROM '{tables}/rows.*.parquet' GROUP BY few").fetchall()
+    text = "\n".join(str(row[-1]) for row in rows)
+    assert "stage1_output_rows=" in text and "stages_over=" in text, text
+
+
+def test_errors_come_back_as_they_are_here(remote, here, tables, tmp_path):
+    for sql in [
+        f"SELECT few, sum(1 / (each - each)) FROM '{tables}/rows.*.parquet' GROUP BY few",
+        f"SELECT few, sum(CAST(name AS INTEGER)) FROM '{tables}/rows.*.parquet' GROUP BY few",
+    ]:
+        with pytest.raises(grouse.Error) as expected:
+            here.sql(sql).fetchall()
+        with pytest.raises(type(expected.value)) as found:
+            remote.sql(sql).fetchall()
+        assert "Execution(" not in str(found.value)
+
+
+def test_an_address_that_is_none_is_refused(here):
+    with pytest.raises(grouse.InvalidError, match="df://host:50050"):
+        grouse.connect("localhost:50050")
+    with pytest.raises(grouse.InvalidError, match="df://host:50050"):
+        here.sql("SET cluster = 'nowhere'")
+    with grouse.connect("df://127.0.0.1:9", threads=1) as con, pytest.raises(grouse.IoError, match="no scheduler"):
+        con.sql("SELECT 1").fetchall()
+
+
+def test_the_shell_reaches_the_cluster(cluster, tables):
+    shell = Path(grouse.__file__).parents[0]
+    binary = next((path for path in [Path("target/release/grouse"), shell / "grouse"] if path.exists()), None)
+    if binary is None:
+        pytest.fail("target/release/grouse is not there: make build")
+    sql = f"SELECT few, count(*) AS n FROM '{tables}/rows.*.parquet' GROUP BY few ORDER BY few LIMIT 1"
+    command = [str(binary), "--no-init", "--cluster", cluster.address, "--format", "csv", sql]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stdout.splitlines()) == (0, ["few,n", "0,114286"]), done.stderr
+
+
+def test_nothing_is_left_of_jobs(remote, cluster, tables):
+    remote.sql(f"SELECT many, count(*) FROM '{tables}/rows.*.parquet' GROUP BY many").fetchall()
+    assert cluster.is_clean_within(), cluster.left()
