@@ -84,10 +84,15 @@ impl<V: VisitorMut> Stops<'_, V> {
 /// Any visitor: the only one that the parser's walk is compiled for.
 struct Any<'a>(&'a mut dyn VisitorMut<Break = ()>);
 
-macro_rules! forward {
-    ($($visit:ident: $node:ty,)*) => {
+/// The parser's visits, in one list: to `Stops` and `Any` all of them, to `OutsideQueries` those that are no queries.
+macro_rules! hand_on {
+    (queries: $($query:ident)* ; others: $($visit:ident: $node:ty,)*) => {
         impl<V: VisitorMut> VisitorMut for Stops<'_, V> {
             type Break = ();
+            $(fn $query(&mut self, node: &mut Query) -> ControlFlow<()> {
+                let flow = self.visitor.$query(node);
+                self.keep(flow)
+            })*
             $(fn $visit(&mut self, node: &mut $node) -> ControlFlow<()> {
                 let flow = self.visitor.$visit(node);
                 self.keep(flow)
@@ -96,32 +101,14 @@ macro_rules! forward {
 
         impl VisitorMut for Any<'_> {
             type Break = ();
+            $(fn $query(&mut self, node: &mut Query) -> ControlFlow<()> {
+                self.0.$query(node)
+            })*
             $(fn $visit(&mut self, node: &mut $node) -> ControlFlow<()> {
                 self.0.$visit(node)
             })*
         }
-    };
-}
 
-forward! {
-    pre_visit_query: Query,
-    post_visit_query: Query,
-    pre_visit_select: Select,
-    post_visit_select: Select,
-    pre_visit_relation: ObjectName,
-    post_visit_relation: ObjectName,
-    pre_visit_table_factor: TableFactor,
-    post_visit_table_factor: TableFactor,
-    pre_visit_expr: Expr,
-    post_visit_expr: Expr,
-    pre_visit_statement: Statement,
-    post_visit_statement: Statement,
-    pre_visit_value: ValueWithSpan,
-    post_visit_value: ValueWithSpan,
-}
-
-macro_rules! show_outside {
-    ($($visit:ident: $node:ty,)*) => {
         impl<V: VisitorMut> VisitorMut for OutsideQueries<'_, V> {
             type Break = V::Break;
 
@@ -145,7 +132,9 @@ macro_rules! show_outside {
     };
 }
 
-show_outside! {
+hand_on! {
+    queries: pre_visit_query post_visit_query;
+    others:
     pre_visit_select: Select,
     post_visit_select: Select,
     pre_visit_relation: ObjectName,
