@@ -112,12 +112,16 @@ class SetRun:
         self.set_name = set_name
         self.flags = flags
         self.size = queries.size_of(set_name, flags.size, flags.rows)
-        self.paths = {name: make_table(self.size, file, flags) for name, file in self.size.files.items()}
+        self.paths = self.tables()
         self.has_floor = bool(self.paths) and not self.size.parquet
         self.expected = queries.expected(set_name, self.size.rows)
         self.log = Path(tempfile.gettempdir()) / f"grouse-bench-{set_name}.log"
         self.engines = [self.engine(name) for name in flags.engines.split(",")]
         self.decoder = DecodeProcess(Path(flags.bin).resolve() / "grouse-decode", flags.threads, self.log)
+
+    def tables(self) -> dict[str, str]:
+        """Table -> its file, which is made where it is missing."""
+        return {name: make_table(self.size, file, self.flags) for name, file in self.size.files.items()}
 
     def engine(self, name: str) -> EngineProcess:
         flags = self.flags

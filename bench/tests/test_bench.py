@@ -116,6 +116,16 @@ def test_short_queries_are_timed_beside_long_ones(tmp_path):
     assert all(0 < float(row["median_ms"]) <= float(row["worst_ms"]) for row in rows)
 
 
+def test_tables_of_other_writers_have_the_same_answers(tmp_path):
+    pytest.importorskip("grouse", reason="the package is not installed")
+    flags = ["--rows", "20000", "--rounds", "1", "--engines", "grouse,duckdb", "--touch-gb", "0", "--data", str(tmp_path)]
+    flags += ["--bin", str(RELEASE), "--python-peers", sys.executable, "--queries", "^(long_string_key|date_and_region)$"]
+    recorded("variants.py", tmp_path, *flags, "--tables", "shuffled,Zipf")
+    rows = recorded("variants.py", tmp_path, *flags, "--tables", "64 files")
+    assert {row["table"] for row in rows} == {"shuffled", "Zipf keys", "64 files"} and len(rows) == 3 * 2 * 2
+    assert {row["status"] for row in rows} == {"ok"}
+
+
 def test_the_serial_share_is_that_of_all_groupings(tmp_path):
     pytest.importorskip("grouse", reason="the package is not installed")
     import serial
