@@ -94,7 +94,9 @@ fn order_by_all(query: &mut Query, scope: &Scope<'_>) -> Result<()> {
     else {
         return Ok(());
     };
+    // The scope has its common tables.
     let mut unordered = query.clone();
+    unordered.with = None;
     (unordered.order_by, unordered.limit_clause, unordered.fetch) = (None, None, None);
     let count = i64::try_from(scope.columns(unordered)?.len()).unwrap_or(i64::MAX);
     let keys = (1..=count).map(|place| OrderByExpr {

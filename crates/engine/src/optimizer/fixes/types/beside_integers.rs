@@ -4,7 +4,7 @@
 //! such literals are integers or decimals; those in plans beside decimals, too.
 //! Invariant: no integer is equal to a literal that is another number: 9007199254740993 is not 9007199254740992.0, though both are
 //! one double. A literal that every double tells from all integers, such as 0.5, stays a double, and so do results with it.
-//! Not here: operands beside decimals (decimals.rs).
+//! Not here: operands beside decimals (decimals.rs), literals within lists and structs (nested_literals.rs).
 
 use std::sync::Arc;
 
@@ -13,21 +13,25 @@ use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::logical_plan::{Distinct, Subquery, SubqueryAlias};
 use datafusion::logical_expr::{
-    Cast, Expr, ExprSchemable, Join, JoinType, LogicalPlan, Projection, Union, Window,
+    Cast, Expr, ExprSchemable, Join, JoinType, LogicalPlan, Projection, Union, Values, Window,
 };
 
 use crate::functions::ANY_EQUAL;
 use crate::optimizer::fixes::bare;
+use crate::optimizer::fixes::types::decimal_columns::with_type;
 use crate::optimizer::fixes::types::decimals::{INTEGER_DIGITS, WrittenNumber, decimal_size};
 
 /// The integers of 64 bits beside numbers between them.
-const BETWEEN: DataType = DataType::Decimal128(INTEGER_DIGITS + 1, 1);
+pub(super) const BETWEEN: DataType = DataType::Decimal128(INTEGER_DIGITS + 1, 1);
 
 /// Digits behind the point of a decimal with room for any of these integers.
 const PLACES: u8 = DECIMAL128_MAX_PRECISION - INTEGER_DIGITS;
 
-/// Up to here doubles are all integers.
-const EXACT_MAX: u64 = 1 << 53;
+/// Below, every integer is a double, and none but itself is taken for it.
+const EXACT_END: u64 = 1 << 53;
+
+/// Makes a list of its arguments.
+pub(super) const MAKE_LIST: &str = "make_array";
 
 /// Functions that compare the elements of a list, their first argument, with the second one.
 const OF_ELEMENTS: [&str; 7] = [
@@ -92,18 +96,25 @@ pub(super) fn compared(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
     true
 }
 
-/// Whether an operand may be an integer that no double is.
+/// Whether an operand may be an integer that has its double in common with others.
 fn may_be_far(operand: &Expr, kind: &DataType) -> bool {
     match operand {
-        Expr::Literal(ScalarValue::Int64(Some(value)), _) => value.unsigned_abs() > EXACT_MAX,
-        Expr::Literal(ScalarValue::UInt64(Some(value)), _) => *value > EXACT_MAX,
-        Expr::Literal(..) => false,
+        Expr::Literal(..) => is_far_integer(operand),
         _ => is_wide(kind),
     }
 }
 
+/// An integer as it is written, which has its double in common with others.
+pub(super) fn is_far_integer(expr: &Expr) -> bool {
+    match expr {
+        Expr::Literal(ScalarValue::Int64(Some(value)), _) => value.unsigned_abs() >= EXACT_END,
+        Expr::Literal(ScalarValue::UInt64(Some(value)), _) => *value >= EXACT_END,
+        _ => false,
+    }
+}
+
 /// The number that stands among integers where a literal stands, and whether a double might be another one.
-fn among_integers(expr: &Expr) -> Option<(WrittenNumber, bool)> {
+pub(super) fn among_integers(expr: &Expr) -> Option<(WrittenNumber, bool)> {
     let (number, is_needed) = WrittenNumber::beside_integers(expr)?;
     Some((number.nearby(), is_needed))
 }
@@ -113,21 +124,23 @@ fn is_within(number: WrittenNumber) -> bool {
     number.whole_digits() <= INTEGER_DIGITS && number.scale() <= PLACES
 }
 
-fn is_wide(kind: &DataType) -> bool {
+pub(super) fn is_wide(kind: &DataType) -> bool {
     matches!(kind, DataType::Int64 | DataType::UInt64)
 }
 
-/// Results of one type, such as those of CASE: where doubles miss some integers, literals beside a column of integers are the
-/// decimals that they are written as. False if they are left to DataFusion.
+/// Results of one type, such as those of CASE: where a literal is beyond the integers that doubles tell apart, those with a point
+/// beside integers are the decimals that they are written as. False if they are left to DataFusion.
 pub(super) fn results(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
     let written: Vec<Option<WrittenNumber>> = operands
         .iter()
         .map(|operand| WrittenNumber::beside_integers(operand).map(|(number, _)| number))
         .collect();
-    if !written.iter().flatten().any(WrittenNumber::is_far) {
+    let has_far_integer = operands.iter().any(|operand| is_far_integer(operand));
+    let has_far = has_far_integer || written.iter().flatten().any(WrittenNumber::is_far);
+    if !has_far || written.iter().all(Option::is_none) {
         return false;
     }
-    let mut has_integers = false;
+    let mut has_integers = has_far_integer;
     for (operand, written) in operands.iter().zip(&written) {
         match (written, operand.get_type(schema)) {
             (Some(number), _) if is_within(*number) => {}
@@ -177,7 +190,7 @@ pub(super) fn in_elements(call: &mut ScalarFunction, schema: &DFSchema) -> Resul
     }
     match list {
         Expr::ScalarFunction(list)
-            if list.func.name() == "make_array" && is_wide(&value.get_type(schema)?) =>
+            if list.func.name() == MAKE_LIST && is_wide(&value.get_type(schema)?) =>
         {
             Ok(in_written_list(value, &mut list.args, schema))
         }
@@ -220,7 +233,7 @@ fn integer(number: WrittenNumber, of: &DataType) -> Option<ScalarValue> {
     }
 }
 
-fn cast(expr: Expr, to: DataType) -> Expr {
+pub(super) fn cast(expr: Expr, to: DataType) -> Expr {
     Expr::Cast(Cast::new(Box::new(expr), to))
 }
 
@@ -284,7 +297,7 @@ fn have_room(sizes: impl Iterator<Item = (u8, u8)>) -> bool {
     whole + scale <= DECIMAL128_MAX_PRECISION
 }
 
-/// A UNION of integers, decimals and literals, of which one is where doubles miss some integers.
+/// A UNION of integers, decimals and literals with a point, of which one may be where doubles miss some integers.
 pub(super) fn in_union(mut union: Union) -> Result<Union> {
     for at in 0..union.schema.fields().len() {
         let inputs = || union.inputs.iter();
@@ -299,8 +312,11 @@ pub(super) fn in_union(mut union: Union) -> Result<Union> {
         let sizes: Option<Vec<(u8, u8)>> = inputs().map(|input| size(input)).collect();
         let fits = sizes.is_some_and(|sizes| have_room(sizes.into_iter()));
         let has_exact = inputs().any(|input| is_wide(&kind(input)) || kind(input).is_decimal());
-        let has_far = inputs().any(|input| written(input).is_some_and(|number| number.is_far()));
-        if !fits || !has_exact || !has_far {
+        let is_far = |input: &LogicalPlan| match expr_at(input, at) {
+            Some(expr) => is_far_integer(expr) || written(input).is_some_and(|n| n.is_far()),
+            None => is_wide(&kind(input)),
+        };
+        if !fits || !has_exact || !inputs().any(|input| is_far(input)) {
             continue;
         }
         for input in &mut union.inputs {
@@ -314,18 +330,101 @@ pub(super) fn in_union(mut union: Union) -> Result<Union> {
 
 /// The number of a column that is a literal, and whether a double might be another one.
 fn literal_at(plan: &LogicalPlan, at: usize) -> Option<(WrittenNumber, bool)> {
+    WrittenNumber::beside_integers(expr_at(plan, at)?)
+}
+
+/// VALUES whose cells were cast to doubles: where an integer or a literal is far, its column is one of decimals. Whether one was
+/// changed.
+pub(super) fn among_values(values: &mut Values) -> Result<bool> {
+    let mut types: Vec<Option<DataType>> = Vec::new();
+    for (at, field) in values.schema.fields().iter().enumerate() {
+        let is_double = field.data_type() == &DataType::Float64;
+        types.push(is_double.then(|| decimals_of(values, at)).flatten());
+    }
+    if types.iter().all(Option::is_none) {
+        return Ok(false);
+    }
+    for row in &mut values.values {
+        for (cell, kind) in row.iter_mut().zip(&types) {
+            let Some(kind) = kind else {
+                continue;
+            };
+            let written = std::mem::take(uncast_mut(cell));
+            let written = match WrittenNumber::of(&written) {
+                Some(number) => Expr::Literal(number.narrowest(), None),
+                None => written,
+            };
+            *cell = cast(written, kind.clone());
+        }
+    }
+    for (at, kind) in types.into_iter().enumerate() {
+        if let Some(kind) = kind {
+            values.schema = Arc::new(with_type(&values.schema, &[at], &kind)?);
+        }
+    }
+    Ok(true)
+}
+
+/// The decimal that a column of literals has room in, if one of them is an integer and one is far.
+fn decimals_of(values: &Values, at: usize) -> Option<DataType> {
+    let (mut whole, mut scale) = (0, 0);
+    let (mut has_integer, mut has_far) = (false, false);
+    for row in &values.values {
+        let cell = uncast(row.get(at)?);
+        let size = match (WrittenNumber::beside_integers(cell), cell) {
+            (Some((number, _)), _) => {
+                has_far |= number.is_far();
+                size_of(number)
+            }
+            (None, Expr::Literal(value, _)) if value.is_null() => (0, 0),
+            (None, Expr::Literal(value, _)) if value.data_type().is_integer() => {
+                has_integer = true;
+                has_far |= is_far_integer(cell);
+                (INTEGER_DIGITS, 0)
+            }
+            _ => return None,
+        };
+        (whole, scale) = (size.0.max(whole), size.1.max(scale));
+    }
+    let fits = whole + scale <= DECIMAL128_MAX_PRECISION;
+    let kind = || {
+        Some(DataType::Decimal128(
+            whole + scale,
+            i8::try_from(scale).ok()?,
+        ))
+    };
+    (fits && has_integer && has_far).then(kind).flatten()
+}
+
+/// A cell without the cast to the type of its column.
+fn uncast(cell: &Expr) -> &Expr {
+    match cell {
+        Expr::Cast(cast) => &cast.expr,
+        cell => cell,
+    }
+}
+
+fn uncast_mut(cell: &mut Expr) -> &mut Expr {
+    match cell {
+        Expr::Cast(cast) => &mut cast.expr,
+        cell => cell,
+    }
+}
+
+/// What a column is computed by, unless it is a column of a table or of a grouping.
+fn expr_at(plan: &LogicalPlan, at: usize) -> Option<&Expr> {
     match plan {
         LogicalPlan::Projection(projection) => match bare(projection.expr.get(at)?) {
             Expr::Column(column) => {
                 let at = projection.input.schema().maybe_index_of_column(column)?;
-                literal_at(&projection.input, at)
+                expr_at(&projection.input, at)
             }
-            literal => WrittenNumber::beside_integers(literal),
+            expr => Some(expr),
         },
-        LogicalPlan::SubqueryAlias(alias) => literal_at(&alias.input, at),
-        LogicalPlan::Distinct(Distinct::All(input)) => literal_at(input, at),
+        LogicalPlan::SubqueryAlias(alias) => expr_at(&alias.input, at),
+        LogicalPlan::Distinct(Distinct::All(input)) => expr_at(input, at),
         // Its input's columns come first.
-        LogicalPlan::Window(window) => literal_at(&window.input, at),
+        LogicalPlan::Window(window) => expr_at(&window.input, at),
         _ => None,
     }
 }

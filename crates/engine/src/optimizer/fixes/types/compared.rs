@@ -21,7 +21,7 @@ use datafusion::optimizer::AnalyzerRule;
 use crate::expr::columns::is_comparison;
 use crate::optimizer::fixes::types::mixed_types::{refuse_assigned, refuse_compared, refuse_mixed};
 use crate::optimizer::fixes::types::{
-    beside_integers, decimal_columns, decimals, rounded, timestamps,
+    beside_integers, decimal_columns, decimals, nested_literals, rounded, timestamps,
 };
 use crate::optimizer::fixes::{bare, each_plan};
 
@@ -185,6 +185,7 @@ pub(in crate::optimizer::fixes) fn align_case(case: &mut Case, schema: &DFSchema
 fn compare(operands: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
     Ok(align(operands, schema)?
         || beside_integers::compared(operands, schema)
+        || nested_literals::compared(operands, schema)
         || timestamps::beside_days(operands, schema))
 }
 

@@ -49,10 +49,11 @@ fn float_beside(kinds: &[DataType]) -> DataType {
 
 /// The schema in which these columns are doubles.
 fn with_doubles(schema: &DFSchema, columns: &[usize]) -> Result<DFSchema> {
-    as_floats(schema, columns, &DataType::Float64)
+    with_type(schema, columns, &DataType::Float64)
 }
 
-fn as_floats(schema: &DFSchema, columns: &[usize], to: &DataType) -> Result<DFSchema> {
+/// The schema in which these columns have this type.
+pub(super) fn with_type(schema: &DFSchema, columns: &[usize], to: &DataType) -> Result<DFSchema> {
     let fields = schema.iter().enumerate().map(|(at, (table, field))| {
         let field: FieldRef = match columns.contains(&at) {
             true => Arc::new(field.as_ref().clone().with_data_type(to.clone())),
@@ -176,7 +177,7 @@ pub(in crate::optimizer::fixes) fn beside_subquery(
     if !of.is_floating() || is_exact(expr) || !is_decimal(column.data_type()) {
         return Ok(false);
     }
-    let doubles = as_floats(plan.schema(), &[0], &float_beside(&[of]))?;
+    let doubles = with_type(plan.schema(), &[0], &float_beside(&[of]))?;
     let plan = coerce_plan_expr_for_schema(plan.as_ref().clone(), &doubles)?;
     subquery.subquery = Arc::new(plan);
     Ok(true)

@@ -19,5 +19,6 @@ pub(in crate::optimizer) mod compared_casts;
 pub(in crate::optimizer) mod timestamps;
 pub(in crate::optimizer) mod mixed_types;
 pub(in crate::optimizer) mod narrow_dictionaries;
+mod nested_literals;
 pub(in crate::optimizer) mod joined_codes;
 pub(in crate::optimizer) mod settled_types;

@@ -52,7 +52,10 @@ fn settled(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
             let union = decimal_columns::in_union(beside_integers::in_union(union)?)?;
             TypeCoercionRewriter::coerce_union(union).map(Transformed::yes)
         }
-        LogicalPlan::Values(values) => decimal_columns::among_values(values),
+        LogicalPlan::Values(mut values) => match beside_integers::among_values(&mut values)? {
+            true => Ok(Transformed::yes(LogicalPlan::Values(values))),
+            false => decimal_columns::among_values(values),
+        },
         LogicalPlan::Dml(written) => as_columns(written),
         plan => {
             let mut has_case = false;
