@@ -25,6 +25,7 @@ use super::group_by::GroupByRule;
 use super::scans::codes::CodesRule;
 use super::scans::morsels::MorselsRule;
 use super::scans::recorded::RecordingRule;
+use super::scans::row_order::{DivideTables, RowOrderRule};
 use super::shared_sums::SharedSums;
 use super::stages::StagesRule;
 use crate::error::{Error, Result};
@@ -237,10 +238,15 @@ fn of_scans(
         pool,
     }: Scans,
 ) -> Vec<Pass<Physical>> {
-    let morsels = MorselsRule::new(Arc::clone(&footers), stores, pool);
+    let morsels = || {
+        let (footers, stores) = (Arc::clone(&footers), Arc::clone(&stores));
+        MorselsRule::new(footers, stores, Arc::clone(&pool))
+    };
     passes! {
-        Before(SANITY), ByMachine, morsels,                 "the workers of a Parquet scan take pieces from one list";
-        Before(SANITY), ByMachine, CodesRule::new(footers), "strings are read as codes of their dictionaries";
+        Before(ENSURE), ByOperator, DivideTables,            "tables in memory are divided among workers in the order of their rows";
+        Before(SANITY), ByMachine, morsels(),               "the workers of a Parquet scan take pieces from one list";
+        Before(SANITY), ByOperator, RowOrderRule::new(morsels()), "rows that nothing groups, joins or sorts come in the order of their files and tables";
+        Before(SANITY), ByMachine, CodesRule::new(Arc::clone(&footers)), "strings are read as codes of their dictionaries";
         Before(SANITY), ByMachine, OwnFilters,              "LIKE and comparisons of strings search views as they lie in memory";
         Before(SANITY), ByMachine, RecordingRule,           "scans and filters tell the condition cache which rows match; last, since no rule knows their nodes";
     }

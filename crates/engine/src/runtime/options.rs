@@ -43,6 +43,8 @@ pub struct SessionOptions {
     pub batch_size: usize,
     /// How long a statement may take: its planning, and then each run of it; `None` = for ever.
     pub statement_timeout: Option<Duration>,
+    /// Whether rows that nothing orders or groups come in the order of their files and tables.
+    pub preserve_insertion_order: bool,
     /// Whether scans leave out rows that a condition is known not to hold for, and whether what filters find is kept.
     pub condition_cache: bool,
     /// Which operator groups.
@@ -84,6 +86,7 @@ impl Default for SessionOptions {
             max_temp_directory_size: None,
             batch_size: BATCH_SIZE_DEFAULT_ROWS,
             statement_timeout: None,
+            preserve_insertion_order: true,
             condition_cache: true,
             group_by_operator: GroupByOperator::Grouse,
             group_by_table: TableKind::Auto,
@@ -306,6 +309,18 @@ pub const OPTIONS: &[OptionSpec] = &[
         get: |options| options.statement_timeout.map(time_text),
         set: |options, text| {
             options.statement_timeout = parse_time(text)?;
+            Ok(())
+        },
+    },
+    OptionSpec {
+        name: "preserve_insertion_order",
+        value: "on|off",
+        default: "on",
+        doc: "Rows that no GROUP BY, join or ORDER BY changes come in the order of their files and tables; 'off' is faster for large results.",
+        audience: Audience::User,
+        get: |options| name_of(SWITCHES, &options.preserve_insertion_order),
+        set: |options, text| {
+            options.preserve_insertion_order = parse_name(SWITCHES, text)?;
             Ok(())
         },
     },

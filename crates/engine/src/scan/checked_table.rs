@@ -289,8 +289,8 @@ pub(crate) async fn create(
         Ok(parts) => parts,
         Err(error) => return Err(locate_error(error, &rows, state.task_ctx()).await.into()),
     };
-    let parts = parts.into_iter().map(|part| with_schema(part, &schema));
-    let parts = parts.collect::<Result<Vec<_>>>()?;
+    // Rows of one part are added in their order, those of several in turn.
+    let parts = vec![with_schema(parts.concat(), &schema)?];
     let defaults = column_defaults.into_iter().collect();
     let table: Arc<dyn TableProvider> = match constraints {
         None => Arc::new(MemTable::try_new(schema, parts)?.with_column_defaults(defaults)),

@@ -180,6 +180,16 @@ impl NumbersExec {
         }
     }
 
+    /// The same rows in partitions of at most so many, as far as there may be so many partitions.
+    pub(crate) fn in_pieces(&self, rows_max: u64, partitions_max: usize) -> NumbersExec {
+        let rows = self.range.end - self.range.start;
+        let wanted = usize::try_from(rows.div_ceil(rows_max.max(1))).unwrap_or(usize::MAX);
+        let partitions = wanted.clamp(self.partitions, partitions_max.max(self.partitions));
+        let mut pieces = NumbersExec::new(self.range.clone(), partitions, self.schema());
+        pieces.fetch = self.fetch;
+        pieces
+    }
+
     /// The contiguous share of one partition; shares differ by at most one row.
     fn share(&self, partition: usize) -> Range<u64> {
         let rows = u128::from(self.range.end - self.range.start);

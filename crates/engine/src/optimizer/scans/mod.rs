@@ -1,7 +1,7 @@
 //! Scans: what a plan reads of its files, and how.
 //!
-//! In: scans as DataFusion plans them. Out: pieces that workers take from one queue, codes of dictionaries, columns that are
-//! read late.
+//! In: scans as DataFusion plans them. Out: pieces that workers take from one queue or in the order of their rows, codes of
+//! dictionaries, columns that are read late.
 //! Not here: files (scan/).
 
 mod late_materialisation;
@@ -9,3 +9,5 @@ mod conditions;
 pub(crate) mod recorded;
 pub(crate) mod morsels;
 pub(crate) mod codes;
+mod ordered_coalesce;
+pub(crate) mod row_order;

@@ -183,6 +183,30 @@ impl MorselsRule {
         if workers == 0 || !is_free {
             return None;
         }
+        let (morsels, source) = self.pieces(config, source, question, usize::MAX)?;
+        // Streams open them in this order, whichever group they are in. Those that are left without one help the others.
+        let each = morsels.len().div_ceil(workers).max(1);
+        let mut groups: Vec<FileGroup> = morsels
+            .chunks(each)
+            .map(|files| FileGroup::new(files.to_vec()))
+            .collect();
+        groups.resize(workers, FileGroup::default());
+        let scan = FileScanConfigBuilder::from(config.clone())
+            .with_file_groups(groups)
+            .with_source(Arc::new(source));
+        Some(DataSourceExec::from_data_source(scan.build()))
+    }
+
+    /// The pieces of a scan in the order of its rows, each of at most `rows_max` rows where it can be cut and is worth it; and the
+    /// source that reads them.
+    pub(super) fn pieces(
+        &self,
+        config: &FileScanConfig,
+        source: &ParquetSource,
+        question: Option<&Question>,
+        rows_max: usize,
+    ) -> Option<(Vec<PartitionedFile>, ParquetSource)> {
+        let workers = config.file_groups.len();
         let strings = strings_of(source.table_schema().file_schema());
         let files = whole_files(config)?;
         if files.len() > (FILES_MAX * workers).max(FILES_MIN) {
@@ -199,17 +223,10 @@ impl MorselsRule {
         for file in &mut known {
             file.ends_with_groups = is_late && question.is_some();
         }
-        let mut morsels = morsels(&known, workers);
+        let mut morsels = morsels(&known, workers, rows_max);
         if let Some(question) = question {
             morsels = question.recorded(&known, morsels, is_late);
         }
-        // Streams open them in this order, whichever group they are in. Those that are left without one help the others.
-        let each = morsels.len().div_ceil(workers).max(1);
-        let mut groups: Vec<FileGroup> = morsels
-            .chunks(each)
-            .map(|files| FileGroup::new(files.to_vec()))
-            .collect();
-        groups.resize(workers, FileGroup::default());
         let mut source = source.clone();
         let readers = source.parquet_file_reader_factory();
         if let Some(readers) = readers.filter(|_| self.is_local(config)) {
@@ -230,10 +247,7 @@ impl MorselsRule {
         if let Some(rare) = rare {
             source = late_materialised(&source, rare, self.pool.limit() / workers);
         }
-        let scan = FileScanConfigBuilder::from(config.clone())
-            .with_file_groups(groups)
-            .with_source(Arc::new(source));
-        Some(DataSourceExec::from_data_source(scan.build()))
+        Some((morsels, source))
     }
 
     /// A file with the rows of each row group that the predicate may want.
@@ -565,7 +579,7 @@ impl Morsel {
 }
 
 /// The files in pieces that shrink with the rows that are left; a row group is cut where a piece is to be smaller.
-fn morsels(files: &[MorselFile], workers: usize) -> Vec<PartitionedFile> {
+fn morsels(files: &[MorselFile], workers: usize, rows_max: usize) -> Vec<PartitionedFile> {
     let groups = files.iter().flat_map(|known| &known.groups);
     let mut left: usize = groups.map(|group| count(&group.wanted)).sum();
     let even = left / workers;
@@ -581,7 +595,8 @@ fn morsels(files: &[MorselFile], workers: usize) -> Vec<PartitionedFile> {
         for (at, group) in groups.iter().enumerate() {
             let mut wanted = group.wanted.clone();
             while !wanted.is_empty() {
-                let target = ((left + morsel.rows) / (SHARE * workers)).max(rows_min);
+                let target = ((left + morsel.rows) / (SHARE * workers)).min(rows_max);
+                let target = target.max(rows_min);
                 let (rows, room) = (count(&wanted), target.saturating_sub(morsel.rows));
                 let is_taken = rows <= room + room / 2 || morsel.rows == 0 && !group.is_paged;
                 let part = match (is_taken, morsel.rows == 0) {
@@ -615,6 +630,7 @@ mod tests {
     use super::*;
 
     const ROWS: usize = 100_000;
+    const ALL: usize = usize::MAX;
 
     fn file(groups: usize, is_paged: bool, rows_min: i64) -> MorselFile {
         let group = || RowGroup {
@@ -657,7 +673,7 @@ mod tests {
 
     #[test]
     fn morsels_shrink_and_take_every_row_once() {
-        let cut = morsels(&[file(23, true, 10_000)], 2);
+        let cut = morsels(&[file(23, true, 10_000)], 2, ALL);
         let sizes = rows(&cut);
         assert!(
             sizes.is_sorted_by(|a, b| *a as f64 * 1.6 > *b as f64),
@@ -679,11 +695,11 @@ mod tests {
 
     #[test]
     fn one_worker_has_one_piece_and_many_have_what_pays() {
-        let one = morsels(&[file(3, true, 10_000)], 1);
+        let one = morsels(&[file(3, true, 10_000)], 1, ALL);
         assert_eq!(rows(&one), [3 * ROWS as u64]);
-        let even = morsels(&[file(3, true, 80_000)], 6);
+        let even = morsels(&[file(3, true, 80_000)], 6, ALL);
         assert_eq!(rows(&even), [50_000; 6]);
-        let few = morsels(&[file(3, true, 80_000)], 64);
+        let few = morsels(&[file(3, true, 80_000)], 64, ALL);
         assert!(
             rows(&few).iter().all(|rows| *rows >= 40_000),
             "{:?}",
@@ -693,8 +709,16 @@ mod tests {
     }
 
     #[test]
+    fn pieces_that_keep_the_order_are_no_larger_than_asked_where_they_pay() {
+        let cut = morsels(&[file(3, true, 10_000)], 2, 25_000);
+        assert_eq!(rows(&cut), [25_000; 12]);
+        let costly = morsels(&[file(3, true, 80_000)], 2, 25_000);
+        assert!(rows(&costly).iter().all(|rows| *rows >= 50_000));
+    }
+
+    #[test]
     fn a_row_group_whose_pages_are_not_known_stays_whole() {
-        let cut = morsels(&[file(5, false, 10_000)], 4);
+        let cut = morsels(&[file(5, false, 10_000)], 4, ALL);
         assert_eq!(rows(&cut), [ROWS as u64; 5]);
         assert_eq!(taken(&cut, 5), vec![vec![0..ROWS]; 5]);
     }
@@ -705,7 +729,7 @@ mod tests {
         few.groups[0].wanted = Vec::new();
         few.groups[1].wanted = vec![10..20_010, 50_000..70_000];
         few.groups[2].wanted = Vec::new();
-        let cut = morsels(&[few], 2);
+        let cut = morsels(&[few], 2, ALL);
         assert!(
             rows(&cut).len() > 2 && rows(&cut)[0] <= 15_000,
             "{:?}",
