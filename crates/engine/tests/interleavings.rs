@@ -115,7 +115,7 @@ fn consumer(
             }
             taken
         });
-        output_queue.detach();
+        output_queue.detach(stream);
         taken
     })
 }
@@ -257,25 +257,87 @@ fn take(
     output_queue.poll_pop(stream, &mut Context::from_waker(&waker))
 }
 
+/// Which of these were woken since they were last asked.
+fn woken<const N: usize>(streams: [&Arc<Woken>; N]) -> [bool; N] {
+    streams.map(|stream| stream.0.swap(false, Ordering::SeqCst))
+}
+
 #[test]
-fn a_batch_wakes_all_streams_that_wait() {
+fn a_batch_wakes_one_stream_and_one_more_if_that_does_not_come() {
+    in_one_order(|| {
+        let output_queue = OutputQueue::new(1, 3);
+        let push = |value| output_queue.push(0, batch(value)).now_or_never();
+        let streams: [Arc<Woken>; 3] = Default::default();
+        let all = || woken(streams.each_ref());
+        for (stream, waker) in streams.iter().enumerate() {
+            assert!(take(&output_queue, stream, waker).is_pending());
+        }
+        assert_eq!(push(1), Some(Pushed::Queued));
+        assert_eq!(all(), [false, false, true]);
+        let taken = take(&output_queue, 2, &streams[2]);
+        assert!(matches!(taken, Poll::Ready(Some(Ok(_)))));
+        assert!(take(&output_queue, 2, &streams[2]).is_pending());
+        assert_eq!(push(2), Some(Pushed::Queued));
+        assert_eq!(all(), [false, false, true]);
+        // The last one does not come any more.
+        assert_eq!(push(3), Some(Pushed::Queued));
+        assert_eq!(all(), [true, true, false]);
+        for _ in 0..2 {
+            let taken = take(&output_queue, 1, &streams[1]);
+            assert!(matches!(taken, Poll::Ready(Some(Ok(_)))));
+        }
+        assert!(take(&output_queue, 1, &streams[1]).is_pending());
+        assert!(take(&output_queue, 0, &streams[0]).is_pending());
+        output_queue.finish();
+        assert_eq!(all(), [true, true, false]);
+        for (stream, waker) in streams.iter().enumerate() {
+            let taken = take(&output_queue, stream, waker);
+            assert!(matches!(taken, Poll::Ready(None)));
+        }
+    });
+}
+
+#[test]
+fn a_stream_that_goes_leaves_its_batch_to_another() {
     in_one_order(|| {
         let output_queue = OutputQueue::new(1, 2);
-        let (never_again, eager) = (Arc::new(Woken::default()), Arc::new(Woken::default()));
-        assert!(take(&output_queue, 0, &never_again).is_pending());
-        assert!(take(&output_queue, 1, &eager).is_pending());
-        assert_eq!(
-            output_queue.push(0, batch(1)).now_or_never(),
-            Some(Pushed::Queued)
-        );
-        assert!(never_again.0.load(Ordering::SeqCst) && eager.0.load(Ordering::SeqCst));
-        assert!(matches!(
-            take(&output_queue, 1, &eager),
-            Poll::Ready(Some(Ok(_)))
-        ));
-        output_queue.finish();
-        assert!(matches!(take(&output_queue, 1, &eager), Poll::Ready(None)));
-        assert!(matches!(take(&output_queue, 0, &eager), Poll::Ready(None)));
+        output_queue.attach();
+        output_queue.attach();
+        let (stays, goes) = (Arc::new(Woken::default()), Arc::new(Woken::default()));
+        assert!(take(&output_queue, 0, &stays).is_pending());
+        assert!(take(&output_queue, 1, &goes).is_pending());
+        let pushed = output_queue.push(0, batch(1)).now_or_never();
+        assert_eq!(pushed, Some(Pushed::Queued));
+        assert_eq!(woken([&stays, &goes]), [false, true]);
+        output_queue.detach(1);
+        assert_eq!(woken([&stays, &goes]), [true, false]);
+    });
+}
+
+#[test]
+fn a_full_queue_wakes_all_streams_and_room_wakes_one_worker() {
+    in_one_order(|| {
+        let output_queue = OutputQueue::new(2, 2);
+        let [stream, another, worker, other]: [Arc<Woken>; 4] = Default::default();
+        assert!(take(&output_queue, 0, &stream).is_pending());
+        assert!(take(&output_queue, 1, &another).is_pending());
+        for value in 0..2 * WAITING_PER_STREAM as i64 {
+            let pushed = output_queue.push(0, batch(value)).now_or_never();
+            assert_eq!(pushed, Some(Pushed::Queued));
+        }
+        assert_eq!(woken([&stream, &another]), [true, true]);
+        let mut waiting = [0, 1].map(|at| Box::pin(output_queue.push(at, batch(9))));
+        for (pushing, waker) in waiting.iter_mut().zip([&worker, &other]) {
+            let waker = Waker::from(Arc::clone(waker));
+            let polled = pushing.as_mut().poll(&mut Context::from_waker(&waker));
+            assert!(polled.is_pending());
+        }
+        let taken = take(&output_queue, 0, &stream);
+        assert!(matches!(taken, Poll::Ready(Some(Ok(_)))));
+        assert_eq!(woken([&worker, &other]), [true, false]);
+        let taken = take(&output_queue, 0, &stream);
+        assert!(matches!(taken, Poll::Ready(Some(Ok(_)))));
+        assert_eq!(woken([&worker, &other]), [false, true]);
     });
 }
 
@@ -302,7 +364,7 @@ fn workers_wait_while_there_is_no_reader() {
         assert_eq!(has_reader(), None);
         output_queue.attach();
         assert_eq!(has_reader(), Some(()));
-        output_queue.detach();
+        output_queue.detach(0);
         assert_eq!(has_reader(), None);
     });
 }

@@ -141,6 +141,6 @@ impl RecordBatchStream for Output {
 
 impl Drop for Output {
     fn drop(&mut self) {
-        self.execution.shared.output_queue.detach();
+        self.execution.shared.output_queue.detach(self.partition);
     }
 }

@@ -1,8 +1,9 @@
 //! The output queue: finished batches wait for whichever stream polls next.
 //!
 //! In: batches of all merge workers. Out: the same batches, each to exactly one of the output streams.
-//! Invariant: no batch is bound to a stream, so a stream that is never polled again holds nothing up. The first error
-//! wins, reaches every stream and stops all workers. The queue is bounded, and full means that workers wait, not threads.
+//! Invariant: no batch is bound to a stream. A batch wakes one stream. If that one is never polled again, the next batch, a
+//! full queue or the end wakes others. The first error wins, reaches every stream and stops all workers. The queue is bounded,
+//! and full means that workers wait, not threads.
 //! Not here: order; a GROUP BY has none. Its tests are in tests/interleavings.rs.
 
 use std::collections::VecDeque;
@@ -41,10 +42,18 @@ struct QueueState {
     /// Workers that may still push something.
     producers: usize,
     failure: Option<Arc<DataFusionError>>,
-    /// One place per output stream that waits for a batch.
-    consumers_waiting: Vec<Option<Waker>>,
-    /// One place per worker that waits for room or for a reader.
-    producers_waiting: Vec<Option<Waker>>,
+    /// Output streams that wait for a batch.
+    consumers_waiting: Waiting,
+    /// Workers that wait for room or for a reader.
+    producers_waiting: Waiting,
+}
+
+/// Those that wait, in the order in which they began to.
+struct Waiting {
+    /// A place for each that may wait.
+    wakers: Vec<Option<Waker>>,
+    /// The places that are taken.
+    order: VecDeque<usize>,
 }
 
 impl OutputQueue {
@@ -55,8 +64,8 @@ impl OutputQueue {
                 batches: VecDeque::new(),
                 producers,
                 failure: None,
-                consumers_waiting: vec![None; streams],
-                producers_waiting: vec![None; producers],
+                consumers_waiting: Waiting::new(streams),
+                producers_waiting: Waiting::new(producers),
             }),
             readers: AtomicUsize::new(0),
             stopped: AtomicBool::new(false),
@@ -68,13 +77,23 @@ impl OutputQueue {
     pub fn attach(&self) {
         let before = self.readers.fetch_add(1, Ordering::SeqCst);
         if before == 0 {
-            wake(&mut self.state.lock().producers_waiting);
+            let woken = self.state.lock().producers_waiting.all();
+            wake(woken);
         }
     }
 
-    /// A stream is gone.
-    pub fn detach(&self) {
+    /// Stream `consumer` is gone; a batch that it was woken for is another one's.
+    pub fn detach(&self, consumer: usize) {
         self.readers.fetch_sub(1, Ordering::SeqCst);
+        let woken = {
+            let mut state = self.state.lock();
+            state.consumers_waiting.forget(consumer);
+            match state.batches.is_empty() {
+                true => None,
+                false => state.consumers_waiting.last(),
+            }
+        };
+        wake(woken);
     }
 
     /// True once the execution has failed or is given up.
@@ -85,7 +104,8 @@ impl OutputQueue {
     /// Nobody wants the rest.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
-        wake(&mut self.state.lock().producers_waiting);
+        let woken = self.state.lock().producers_waiting.all();
+        wake(woken);
     }
 
     /// Waits while there is no stream: rows that nobody may ever ask for are not worked on.
@@ -98,7 +118,7 @@ impl OutputQueue {
             if self.readers.load(Ordering::SeqCst) > 0 || self.is_stopped() {
                 return Poll::Ready(());
             }
-            state.producers_waiting[worker] = Some(cx.waker().clone());
+            state.producers_waiting.add(worker, cx.waker());
             Poll::Pending
         })
         .await;
@@ -113,12 +133,21 @@ impl OutputQueue {
                 return Poll::Ready(Pushed::Stopped);
             }
             if state.batches.len() >= self.batches_max {
-                state.producers_waiting[worker] = Some(cx.waker().clone());
+                state.producers_waiting.add(worker, cx.waker());
+                let woken = state.consumers_waiting.all();
+                drop(state);
+                wake(woken);
                 return Poll::Pending;
             }
             state.batches.extend(batch.take());
-            // All of them: the one that would be picked may never poll again.
-            wake(&mut state.consumers_waiting);
+            let one = state.consumers_waiting.last();
+            // The one that was woken for the batch before may never poll again.
+            let another = match state.batches.len() {
+                ..=1 => None,
+                _ => state.consumers_waiting.last(),
+            };
+            drop(state);
+            wake(one.into_iter().chain(another));
             Poll::Ready(Pushed::Queued)
         })
         .await
@@ -126,11 +155,15 @@ impl OutputQueue {
 
     /// A worker has nothing more to push.
     pub fn finish(&self) {
-        let mut state = self.state.lock();
-        state.producers -= 1;
-        if state.producers == 0 {
-            wake(&mut state.consumers_waiting);
-        }
+        let woken = {
+            let mut state = self.state.lock();
+            state.producers -= 1;
+            match state.producers {
+                0 => state.consumers_waiting.all(),
+                _ => Vec::new(),
+            }
+        };
+        wake(woken);
     }
 
     /// The execution has failed; only the first failure counts.
@@ -141,8 +174,9 @@ impl OutputQueue {
             state.batches.clear();
         }
         self.stopped.store(true, Ordering::Relaxed);
-        wake(&mut state.consumers_waiting);
-        wake(&mut state.producers_waiting);
+        let (consumers, producers) = (state.consumers_waiting.all(), state.producers_waiting.all());
+        drop(state);
+        wake(consumers.into_iter().chain(producers));
     }
 
     /// The next batch for stream `consumer`.
@@ -156,19 +190,64 @@ impl OutputQueue {
             return Poll::Ready(Some(Err(DataFusionError::Shared(Arc::clone(failure)))));
         }
         if let Some(batch) = state.batches.pop_front() {
-            wake(&mut state.producers_waiting);
+            let woken = state.producers_waiting.first();
+            drop(state);
+            wake(woken);
             return Poll::Ready(Some(Ok(batch)));
         }
         if state.producers == 0 {
             return Poll::Ready(None);
         }
-        state.consumers_waiting[consumer] = Some(cx.waker().clone());
+        state.consumers_waiting.add(consumer, cx.waker());
         Poll::Pending
     }
 }
 
-fn wake(waiting: &mut [Option<Waker>]) {
-    for waker in waiting.iter_mut().filter_map(Option::take) {
-        waker.wake();
+impl Waiting {
+    fn new(places: usize) -> Waiting {
+        Waiting {
+            wakers: vec![None; places],
+            order: VecDeque::with_capacity(places),
+        }
     }
+
+    fn add(&mut self, place: usize, waker: &Waker) {
+        match &mut self.wakers[place] {
+            Some(known) => known.clone_from(waker),
+            free => {
+                *free = Some(waker.clone());
+                self.order.push_back(place);
+            }
+        }
+    }
+
+    fn forget(&mut self, place: usize) {
+        if self.wakers[place].take().is_some() {
+            self.order.retain(|taken| *taken != place);
+        }
+    }
+
+    /// The one that has waited longest.
+    fn first(&mut self) -> Option<Waker> {
+        let place = self.order.pop_front()?;
+        self.wakers[place].take()
+    }
+
+    /// The one that began last: what it works with is still in a cache.
+    fn last(&mut self) -> Option<Waker> {
+        let place = self.order.pop_back()?;
+        self.wakers[place].take()
+    }
+
+    fn all(&mut self) -> Vec<Waker> {
+        let order = self.order.drain(..);
+        order
+            .filter_map(|place| self.wakers[place].take())
+            .collect()
+    }
+}
+
+/// Without the lock: whoever is woken asks for it.
+fn wake(woken: impl IntoIterator<Item = Waker>) {
+    woken.into_iter().for_each(Waker::wake);
 }
