@@ -19,7 +19,7 @@ use grouse_tests::cell::Cell;
 use grouse_tests::setting::{FORCED, Setting, matrix};
 use sqllogictest::{
     AsyncDB, DBOutput, DefaultColumnType, Runner, default_normalizer, default_validator,
-    strict_column_validator,
+    parse_file, strict_column_validator,
 };
 
 /// A session as sqllogictest sees it.
@@ -141,7 +141,7 @@ fn plans_that_have_been_messages_give_the_expected_rows() {
         vcores: 2,
         partitions: 3,
     };
-    let (mut plans, mut here, mut refused) = (0, BTreeMap::new(), BTreeMap::new());
+    let (mut plans, mut stayed, mut wrong) = (0, BTreeMap::new(), Vec::new());
     for file in files("slt") {
         let options = SessionOptions {
             threads: 2,
@@ -149,27 +149,34 @@ fn plans_that_have_been_messages_give_the_expected_rows() {
             ..Default::default()
         };
         let (session, outcomes) = rehearsing(options, shape, true).expect("a session");
-        let outcome = session
-            .handle()
-            .block_on(runner(&matrix()[1], &session).run_file_async(&file));
-        outcome.unwrap_or_else(|error| panic!("as messages: {error}"));
+        wrong.extend(session.handle().block_on(wrong_records(&file, &session)));
         let outcomes = outcomes.lock();
         plans += outcomes.distributed;
-        for (all, these) in [
-            (&mut here, &outcomes.here),
-            (&mut refused, &outcomes.refused),
-        ] {
-            for (why, times) in these {
-                *all.entry(why.clone()).or_insert(0) += times;
-            }
+        for (why, times) in outcomes.here.iter().chain(&outcomes.refused) {
+            *stayed.entry(why.clone()).or_insert(0) += times;
         }
     }
     let mut out = stdout();
     writeln!(out, "note: {plans} plans were messages").expect("standard output");
-    for (why, times) in here.iter().chain(&refused) {
+    for (why, times) in stayed {
         writeln!(out, "note: {times} were not: {why}").expect("standard output");
     }
+    let count = wrong.len();
+    assert!(wrong.is_empty(), "{count} wrong:\n{}", wrong.join("\n"));
     assert!(plans > 100, "only {plans} plans were messages");
+}
+
+/// What is wrong of each statement of a file: one failure hides none of the others.
+async fn wrong_records(file: &Path, session: &Session) -> Vec<String> {
+    let settings = matrix();
+    let mut runner = runner(&settings[1], session);
+    let mut wrong = Vec::new();
+    for record in parse_file(file).expect("a file of tests") {
+        if let Err(error) = runner.run_async(record).await {
+            wrong.push(error.to_string());
+        }
+    }
+    wrong
 }
 
 fn check(files: &[PathBuf], settings: &[Setting]) {

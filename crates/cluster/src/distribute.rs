@@ -8,11 +8,13 @@
 use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DataFusionError, Result, not_impl_err};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::memory::MemorySourceConfig;
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::physical_expr::Partitioning;
+use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::filter::FilterExec;
@@ -24,7 +26,8 @@ use datafusion_proto::physical_plan::{AsExecutionPlan, PhysicalExtensionCodec};
 use datafusion_proto::protobuf::PhysicalPlanNode;
 use grouse::distribution;
 
-use crate::codec::codec;
+use crate::codec::{codec, meet};
+use crate::gathered_joins::gathered;
 use crate::scan::{scan_of, travelling};
 
 /// Why a plan without a scan of files runs here.
@@ -101,11 +104,26 @@ pub fn staged(
     config: &ConfigOptions,
     shape: ClusterShape,
 ) -> Result<Arc<dyn ExecutionPlan>> {
+    meet(config);
     let staged = distribution::in_stages(plan).map_err(refused)?;
-    let spread = spread(staged, config, shape.scan_partitions())?;
+    let spread = spread(gathered(staged)?, config, shape.scan_partitions())?;
     let plan = travelling(spread).map_err(refused)?;
+    plan.apply(keeps_its_sets).map_err(refused)?;
     encoded(&plan, codec().as_ref())?;
     Ok(plan)
+}
+
+/// An error at a grouping of DataFusion's whose message loses its grouping sets: those that have no keys.
+fn keeps_its_sets(node: &Arc<dyn ExecutionPlan>) -> Result<TreeNodeRecursion> {
+    let keys = node
+        .downcast_ref::<AggregateExec>()
+        .map(AggregateExec::group_expr);
+    match keys {
+        Some(keys) if keys.has_grouping_set() && keys.expr().is_empty() => {
+            not_impl_err!("AggregateExec over grouping sets without keys")
+        }
+        _ => Ok(TreeNodeRecursion::Continue),
+    }
 }
 
 /// The message of a plan.

@@ -169,6 +169,7 @@ impl ExecutionPlan for ClusterExec {
             scheduler: self.scheduler.clone(),
             settings: self.settings.to_vec(),
             figures: self.figures,
+            stages: self.stages,
             metrics: self.metrics.clone(),
             schema: self.schema(),
         };
@@ -187,6 +188,7 @@ struct Running {
     scheduler: Scheduler,
     settings: Vec<KeyValuePair>,
     figures: Figures,
+    stages: usize,
     metrics: ExecutionPlanMetricsSet,
     schema: SchemaRef,
 }
@@ -198,6 +200,7 @@ impl Running {
     ) -> Result<impl stream::Stream<Item = Result<RecordBatch>> + Send> {
         let gauge = |name| MetricBuilder::new(&self.metrics).global_gauge(name);
         let (stages, over) = (gauge("stages"), gauge("stages_over"));
+        stages.set(self.stages);
         let mut job = self.scheduler.submit(plan, self.settings).await?;
         let places = job.run(|so_far| show(so_far, &stages, &over)).await?;
         over.set(stages.value());
@@ -260,14 +263,27 @@ fn count(stage: &JobStageMetrics, metrics: &ExecutionPlanMetricsSet) {
         let figures = all.clone().filter_map(|one| one.metric.as_ref());
         figures.filter_map(of).sum()
     };
-    let written = stage.operators.first();
-    let written = written.into_iter().flat_map(|writer| &writer.metrics);
-    let rows = written.filter_map(|one| match one.metric {
-        Some(Metric::OutputRows(rows)) => Some(rows),
-        _ => None,
-    });
+    let writers = stage.operators.first();
+    let writers = writers.into_iter().flat_map(|writer| &writer.metrics);
+    let written = |of: fn(&Metric) -> Option<u64>| -> u64 {
+        let figures = writers.clone().filter_map(|one| one.metric.as_ref());
+        figures.filter_map(of).sum()
+    };
     add("partitions", u64::from(stage.partitions));
-    add("output_rows", rows.sum());
+    add(
+        "output_rows",
+        written(|metric| match metric {
+            Metric::OutputRows(rows) => Some(*rows),
+            _ => None,
+        }),
+    );
+    add(
+        "output_bytes",
+        written(|metric| match metric {
+            Metric::OutputBytes(bytes) => Some(*bytes),
+            _ => None,
+        }),
+    );
     add(
         "spilled_bytes",
         sum(|metric| match metric {
@@ -281,7 +297,7 @@ fn count(stage: &JobStageMetrics, metrics: &ExecutionPlanMetricsSet) {
 #[derive(Debug)]
 pub struct HereExec {
     plan: Arc<dyn ExecutionPlan>,
-    reason: Arc<str>,
+    told: Arc<str>,
 }
 
 impl HereExec {
@@ -289,14 +305,22 @@ impl HereExec {
     pub fn new(plan: Arc<dyn ExecutionPlan>, reason: &str) -> HereExec {
         HereExec {
             plan,
-            reason: reason.into(),
+            told: format!("runs here: {reason}").into(),
+        }
+    }
+
+    /// `plan`, which is explained and could not be run, for this reason.
+    pub fn refused(plan: Arc<dyn ExecutionPlan>, reason: &str) -> HereExec {
+        HereExec {
+            plan,
+            told: format!("runs nowhere: {reason}").into(),
         }
     }
 }
 
 impl DisplayAs for HereExec {
     fn fmt_as(&self, _format: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "HereExec: runs here: {}", self.reason)
+        write!(f, "HereExec: {}", self.told)
     }
 }
 
@@ -329,7 +353,10 @@ impl ExecutionPlan for HereExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         _options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(Arc::new(HereExec::new(only_child(children)?, &self.reason)))
+        Ok(Arc::new(HereExec {
+            plan: only_child(children)?,
+            told: Arc::clone(&self.told),
+        }))
     }
 
     fn with_new_children(

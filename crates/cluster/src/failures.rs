@@ -17,13 +17,16 @@ const MARKS: [&str; 2] = ["[grouse error ", "]"];
 /// Between the parts of an error.
 const SEPARATOR: char = '\u{1f}';
 
-/// What an executor tells Ballista of an error that ended a task.
-pub fn told(error: DataFusionError) -> DataFusionError {
+/// What an executor tells Ballista of an error that ended a task. `located` adds the file that it is about.
+pub async fn told<F: Future<Output = Error>>(
+    error: DataFusionError,
+    located: impl FnOnce(Error) -> F,
+) -> DataFusionError {
     if let Some(lost) = lost_input(&error) {
         return DataFusionError::External(Box::new(lost));
     }
     let passes = is_passing(&error);
-    let error = Error::from(error);
+    let error = located(Error::from(meant(&error))).await;
     let text = format!("{error} {}", mark(&error));
     match passes {
         true => DataFusionError::IoError(std::io::Error::other(text)),
@@ -34,6 +37,15 @@ pub fn told(error: DataFusionError) -> DataFusionError {
 /// The error of a job that failed with this text.
 pub fn of_job(text: &str) -> Error {
     found(text).unwrap_or_else(|| Error::Execution(format!("the cluster gave up: {text}")))
+}
+
+/// The error of an operator within those of Ballista's.
+fn meant(error: &DataFusionError) -> &DataFusionError {
+    let inner = causes(error).find_map(|cause| match cause.downcast_ref::<BallistaError>()? {
+        BallistaError::DataFusionError(inner) => Some(inner.as_ref()),
+        _ => None,
+    });
+    inner.map_or(error, meant)
 }
 
 /// A piece of another task's result that could not be fetched: Ballista makes it anew.
@@ -188,12 +200,14 @@ mod tests {
     use std::sync::Arc;
 
     use ballista_core::serde::protobuf::{FailedTask, failed_task::FailedReason};
+    use futures::FutureExt;
 
     use super::*;
 
     /// What Ballista makes of a task's error for the job.
     fn by_ballista(error: DataFusionError) -> FailedTask {
-        FailedTask::from(BallistaError::from(told(error)))
+        let told = told(error, std::future::ready).now_or_never();
+        FailedTask::from(BallistaError::from(told.unwrap()))
     }
 
     #[test]
@@ -226,6 +240,14 @@ mod tests {
         }
         let other = of_job("no executors").to_string();
         assert!(other.contains("no executors"), "{other}");
+    }
+
+    #[test]
+    fn errors_are_found_in_those_of_ballista() {
+        let inner = DataFusionError::from(Error::DivideByZero);
+        let around = BallistaError::DataFusionError(Box::new(inner)).into_datafusion();
+        let task = by_ballista(DataFusionError::Shared(Arc::new(around)));
+        assert_eq!(of_job(&task.error), Error::DivideByZero);
     }
 
     #[test]

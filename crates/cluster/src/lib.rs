@@ -13,6 +13,7 @@
 // From the ground up: a module names only those above it in this list.
 mod scan;
 mod codec;
+mod gathered_joins;
 mod distribute;
 mod lowering;
 #[doc(hidden)]

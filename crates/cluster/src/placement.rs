@@ -9,9 +9,11 @@ use std::sync::Arc;
 use datafusion::common::{Result, internal_err};
 use datafusion::config::ConfigOptions;
 use datafusion::datasource::sink::DataSinkExec;
+use datafusion::logical_expr::LogicalPlan;
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use grouse::Error;
 
 use crate::distribute::{ClusterShape, Distribution, distribute};
 use crate::exec::{ClusterExec, Figures, HereExec};
@@ -24,15 +26,22 @@ pub struct PlacementRule {
     scheduler: Scheduler,
     shape: ClusterShape,
     figures: Figures,
+    /// Whether plans are shown and not run.
+    explains: bool,
 }
 
 impl PlacementRule {
-    /// That of a statement in a session that has this connection.
-    pub fn new(scheduler: Scheduler, shape: ClusterShape, figures: Figures) -> PlacementRule {
+    /// That of `statement` in a session that has this connection.
+    pub fn new(
+        scheduler: Scheduler,
+        shape: ClusterShape,
+        statement: &LogicalPlan,
+    ) -> PlacementRule {
         PlacementRule {
             scheduler,
             shape,
-            figures,
+            figures: Figures::of(statement),
+            explains: matches!(statement, LogicalPlan::Explain(_)),
         }
     }
 
@@ -49,7 +58,15 @@ impl PlacementRule {
             let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
             return plan.replace_children(vec![input], options);
         }
-        Ok(match distribute(Arc::clone(&plan), config, self.shape)? {
+        let decided = match distribute(Arc::clone(&plan), config, self.shape) {
+            // EXPLAIN would leave the plan out, and the error with it.
+            Err(error) if self.explains => {
+                let why = Error::from(error).to_string();
+                return Ok(Arc::new(HereExec::refused(plan, &why)));
+            }
+            decided => decided?,
+        };
+        Ok(match decided {
             Distribution::Cluster(plan) => Arc::new(ClusterExec::new(
                 plan,
                 self.scheduler.clone(),

@@ -15,7 +15,6 @@ use parking_lot::Mutex;
 
 use crate::address::Address;
 use crate::distribute::ClusterShape;
-use crate::exec::Figures;
 use crate::placement::PlacementRule;
 use crate::scheduler::Scheduler;
 use crate::settings::{OF_PLANS, PARTITIONS};
@@ -58,7 +57,7 @@ impl RemoteExecution for Clusters {
             vcores,
             partitions: vcores,
         };
-        let rule = PlacementRule::new(scheduler, shape, Figures::of(plan));
+        let rule = PlacementRule::new(scheduler, shape, plan);
         let planning = distribution::planning_state(state, shape.partitions)?;
         let mut builder = SessionStateBuilder::new_from_existing(planning)
             .with_physical_optimizer_rule(Arc::new(rule));

@@ -22,6 +22,7 @@ use ballista_core::version::insert_version_header;
 use datafusion::execution::SendableRecordBatchStream;
 use grouse::{Error, Result};
 use parking_lot::Mutex;
+use tokio::time::MissedTickBehavior;
 use tonic::Streaming;
 use tonic::metadata::MetadataMap;
 use tonic::transport::{Channel, Endpoint};
@@ -169,13 +170,18 @@ pub struct Job {
 impl Job {
     /// Waits for its end, and gives the places of its rows. `progress` is told meanwhile how far it is.
     pub async fn run(&mut self, progress: impl Fn(StagesOver)) -> Result<Vec<PartitionLocation>> {
+        let mut due = tokio::time::interval(PROGRESS_INTERVAL);
+        due.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let next = tokio::time::timeout(PROGRESS_INTERVAL, self.states.message()).await;
-            let Ok(next) = next else {
-                if let Some(over) = self.stages_over().await {
-                    progress(over);
+            // By the clock: states come more often than that.
+            let next = tokio::select! {
+                next = self.states.message() => next,
+                _ = due.tick() => {
+                    if let Some(over) = self.stages_over().await {
+                        progress(over);
+                    }
+                    continue;
                 }
-                continue;
             };
             let state = next.map_err(|status| self.scheduler.failure(&status))?;
             let gone = || Error::Execution("the scheduler has lost the job".to_string());

@@ -18,6 +18,7 @@ use ballista_core::serde::protobuf::{
     RemoveSessionParams, RemoveSessionResult, UpdateTaskStatusParams, UpdateTaskStatusResult,
 };
 use ballista_scheduler::scheduler_server::SchedulerServer;
+use ballista_scheduler::state::execution_graph::ExecutionGraph;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
 use grouse_cluster::scheduler::keys;
 use tonic::metadata::MetadataValue;
@@ -83,10 +84,11 @@ impl Front {
 
     /// All stages of a job that runs, and those that are over.
     async fn stages(&self, job: &str) -> Option<(usize, usize)> {
-        let jobs = self.scheduler.state.task_manager.get_running_jobs().await;
-        let jobs = jobs.ok()?;
-        let found = jobs.iter().find(|one| one.job_id.as_str() == job)?;
-        Some((found.num_stages, found.completed_stages))
+        // Ballista's list of running jobs is that of those that are over.
+        let jobs = self.scheduler.state.task_manager.get_running_job_cache();
+        let (_, found) = jobs.iter().find(|(id, _)| id.as_str() == job)?;
+        let graph = found.execution_graph.read().await;
+        Some((graph.stage_count(), graph.completed_stages()))
     }
 
     /// Ends what clients let go of.

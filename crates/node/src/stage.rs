@@ -15,11 +15,12 @@ use ballista_core::serde::protobuf::{
 use ballista_executor::execution_engine::{
     DefaultExecutionEngine, ExecutionEngine, QueryStageExecutor,
 };
-use datafusion::common::{Result, internal_err};
+use datafusion::common::{DataFusionError, Result, internal_err};
 use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::Metric;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
-use datafusion::physical_plan::metrics::MetricsSet;
+use datafusion::physical_plan::metrics::{Count, MetricValue, MetricsSet};
 use datafusion::prelude::SessionConfig;
 use grouse::Session;
 use grouse_cluster::{failures, lower, settings};
@@ -80,6 +81,7 @@ impl ExecutionEngine for Engine {
             writing,
             came,
             task,
+            written_bytes: Count::new(),
             session: self.session.clone(),
         }))
     }
@@ -90,6 +92,8 @@ struct Stage {
     writing: Arc<dyn QueryStageExecutor>,
     came: Arc<dyn ExecutionPlan>,
     task: Arc<Task>,
+    /// In the files of its rows, as they lie on disk.
+    written_bytes: Count,
     session: Session,
 }
 
@@ -115,13 +119,26 @@ impl QueryStageExecutor for Stage {
         // Also where this future is dropped, which is all that Ballista does to cancel.
         let _ending = self.task.ending();
         let context = Arc::new(own_context(&context, &self.session)?);
-        let written = self.writing.execute_query_stage(task_id, context).await;
-        written.map_err(failures::told)
+        let running = Arc::clone(&context);
+        let written = self.writing.execute_query_stage(task_id, running).await;
+        let parts = match written {
+            Ok(parts) => parts,
+            Err(error) => return Err(self.told(error, context).await),
+        };
+        let bytes = parts.iter().map(|part| part.num_bytes).sum::<u64>();
+        self.written_bytes
+            .add(usize::try_from(bytes).unwrap_or(usize::MAX));
+        Ok(parts)
     }
 
     fn collect_plan_metrics(&self) -> Vec<MetricsSet> {
         let writer = self.writing.collect_plan_metrics().into_iter().next();
-        let writer = writer.iter().map(shape::known);
+        let writer = writer.iter().map(|figures| {
+            let mut known = shape::known(figures);
+            let bytes = MetricValue::OutputBytes(self.written_bytes.clone());
+            known.push(Arc::new(Metric::new(bytes, None)));
+            known
+        });
         writer
             .chain(shape::in_shape_of(&self.came, self.task.ran()))
             .collect()
@@ -137,6 +154,17 @@ impl QueryStageExecutor for Stage {
 
     fn collect_column_stats(&self) -> Vec<TaskColumnStats> {
         self.writing.collect_column_stats()
+    }
+}
+
+impl Stage {
+    /// What is told of an error of this part.
+    async fn told(&self, error: DataFusionError, context: Arc<TaskContext>) -> DataFusionError {
+        let located = async |error| match self.task.ran() {
+            Some(plan) => Session::located(error, plan, context).await,
+            None => error,
+        };
+        failures::told(error, located).await
     }
 }
 

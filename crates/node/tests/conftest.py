@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from processes import Cluster
+from cluster_processes import Cluster
 
 import grouse
 
@@ -34,6 +34,19 @@ def tables(tmp_path_factory):
 def cluster(tmp_path_factory):
     with Cluster(tmp_path_factory.mktemp("cluster")) as cluster:
         yield cluster
+
+
+@pytest.fixture(scope="session")
+def wide(tmp_path_factory):
+    """One executor that has several partitions of a stage as one task."""
+    with Cluster(tmp_path_factory.mktemp("wide"), executors=1, vcores=3) as cluster:
+        yield cluster
+
+
+@pytest.fixture(params=["cluster", "wide"])
+def each_remote(request):
+    with grouse.connect(request.getfixturevalue(request.param).address, threads=1) as con:
+        yield con
 
 
 @pytest.fixture

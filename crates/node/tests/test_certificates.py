@@ -8,7 +8,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from processes import Cluster
+from cluster_processes import Cluster
 
 import grouse
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 import threading
 import time
 
 import pytest
-from processes import Cluster
+from cluster_processes import Cluster
 from test_loopback import assert_same
 
 import grouse
@@ -80,6 +81,19 @@ def test_an_executor_is_lost_after_the_map_stage(broken, here, tables):
     assert killed.is_set(), "it was over before a stage was seen to be"
     assert statement.error is None, statement.error
     assert_same(statement.rows, here.sql(sql).fetchall(), ordered=False)
+
+
+def test_an_executor_that_hangs_is_lost(broken, here, slow):
+    statement = Statement(broken.address, slow)
+    computing(broken)
+    hung = broken.executors[0].child
+    hung.send_signal(signal.SIGSTOP)
+    try:
+        statement.ended()
+    finally:
+        hung.send_signal(signal.SIGCONT)
+    assert statement.error is None, statement.error
+    assert_same(statement.rows, here.sql(slow).fetchall(), ordered=False)
 
 
 def test_all_executors_are_lost(broken, slow):

@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from processes import explained
+from cluster_processes import explained
 
 import grouse
 
@@ -44,6 +44,33 @@ GROUPED = [
     f"SELECT name, avg(x) AS a {C} GROUP BY name",
     f"SELECT few, sum(each) FILTER (WHERE name IS NOT NULL) AS s {P} GROUP BY few",
 ]
+# Joins, windows and limits: what several tasks have to give once, or what has to see all rows.
+N = "FROM '{tables}/names.parquet'"
+OTHERS = [
+    f"SELECT kind, count(*) AS n, count(each) AS m FROM (SELECT * {N}) a LEFT JOIN (SELECT each {P}) b ON b.each < a.few GROUP BY kind",
+    f"SELECT count(*) AS n FROM (SELECT * {N}) a WHERE NOT EXISTS (SELECT 1 FROM (SELECT each {P}) b WHERE b.each < a.few)",
+    f"SELECT count(*) AS n FROM (SELECT * {N}) a WHERE EXISTS (SELECT 1 FROM (SELECT each {P}) b WHERE b.each < a.few)",
+    f"SELECT count(*) AS n, count(kind) AS k FROM (SELECT * {N}) a FULL JOIN (SELECT few AS f {P} WHERE few > 2 AND each < 1000) b ON a.few = b.f",
+    f"SELECT kind, count(b.few) AS n FROM (SELECT * {N}) a LEFT JOIN (SELECT few, each {P} WHERE few > 2) b ON a.few = b.few GROUP BY kind",
+    f"SELECT count(*) AS n {P} WHERE few NOT IN (SELECT few {N})",
+    f"SELECT few, count(*) AS n FROM (SELECT few {N}) a WHERE few NOT IN (SELECT few {P} WHERE few > 2 AND each % 7 > 2) GROUP BY few",
+    f"SELECT few, count(*) AS n FROM (SELECT few {N}) a WHERE few NOT IN (SELECT CASE WHEN each > 700000 THEN NULL ELSE 9 END {P}) GROUP BY few",
+    f"SELECT count(*) AS n {P} WHERE few IN (SELECT few {N})",
+    f"SELECT count(*) AS n FROM (SELECT each {P} WHERE each % 3 = 1) a CROSS JOIN (SELECT few {N}) b",
+    f"SELECT count(*) AS n {P} HAVING count(*) > 0",
+    f"SELECT count(*) AS n, max(each) AS hi {P} WHERE each > (SELECT avg(each) {P})",
+    f"SELECT few, max(r) AS r FROM (SELECT few, row_number() OVER (PARTITION BY few, day ORDER BY each) AS r {P}) GROUP BY few",
+    f"SELECT few, sum(each) AS s FROM (SELECT few, each, row_number() OVER (PARTITION BY few ORDER BY each) AS r {P}) WHERE r <= 3 GROUP BY few",
+    f"SELECT max(r) AS r, count(*) AS n FROM (SELECT row_number() OVER (ORDER BY each) AS r {P})",
+    f"SELECT count(*) AS n FROM (SELECT each {P} LIMIT 12345)",
+    f"SELECT count(*) AS n, min(each) AS lo FROM (SELECT each {P} ORDER BY each LIMIT 100 OFFSET 1000)",
+    f"SELECT each, name {P} WHERE each % 99991 = 0",
+    f"SELECT each AS n {P} ORDER BY n DESC LIMIT 7",
+    f"SELECT few AS n, each AS s {P} ORDER BY n, s LIMIT 1000",
+    f"SELECT few, count(*) AS n {P} GROUP BY few EXCEPT SELECT few, 1 {N}",
+    f"SELECT a.few, a.n + b.n AS n FROM (SELECT few, count(*) AS n {P} GROUP BY few) a JOIN (SELECT few, count(*) AS n {C} GROUP BY few) b USING (few)",
+    f"WITH t AS (SELECT few, count(*) AS n {P} GROUP BY few) SELECT few, n, n * 100.0 / (SELECT sum(n) FROM t) AS share FROM t",
+]
 
 
 def row_key(row: tuple) -> list:
@@ -65,18 +92,34 @@ def assert_same(one: list[tuple], other: list[tuple], ordered: bool) -> None:
 
 
 @pytest.mark.parametrize("sql", GROUPED)
-def test_a_grouping_is_the_same_as_in_one_process(remote, here, tables, sql):
+def test_a_grouping_is_the_same_as_in_one_process(each_remote, here, tables, sql):
     sql = sql.format(tables=tables)
-    plan = explained(remote, sql)
+    plan = explained(each_remote, sql)
     assert "ClusterExec: address=df://" in plan, plan
     assert "stage=" in plan, plan
-    assert_same(remote.sql(sql).fetchall(), here.sql(sql).fetchall(), "ORDER BY n" in sql or "ORDER BY s" in sql)
+    assert_same(each_remote.sql(sql).fetchall(), here.sql(sql).fetchall(), "ORDER BY n" in sql or "ORDER BY s" in sql)
+
+
+@pytest.mark.parametrize("sql", OTHERS)
+def test_a_statement_is_the_same_as_in_one_process(each_remote, here, tables, sql):
+    sql = sql.format(tables=tables)
+    plan = explained(each_remote, sql)
+    assert "ClusterExec: address=df://" in plan, plan
+    assert_same(each_remote.sql(sql).fetchall(), here.sql(sql).fetchall(), "ORDER BY n" in sql)
 
 
 def test_what_reads_no_file_runs_here_and_says_so(remote):
     plan = explained(remote, "SELECT a, count(*) FROM (VALUES (1), (2), (1)) AS t(a) GROUP BY a")
     assert "runs here: " in plan and "ClusterExec" not in plan
     assert remote.sql("SELECT sum(a) FROM (VALUES (1), (2)) AS t(a)").fetchall() == [(3,)]
+
+
+def test_what_goes_nowhere_says_why(remote, tables):
+    remote.sql("CREATE SEQUENCE numbers")
+    sql = f"SELECT nextval('numbers') {P.format(tables=tables)}"
+    assert "runs nowhere: " in explained(remote, sql)
+    with pytest.raises(grouse.UnsupportedError, match="cannot be distributed because of the function nextval; SET cluster = ''"):
+        remote.sql(sql).fetchall()
 
 
 def test_a_session_leaves_its_cluster(remote, tables):
@@ -94,7 +137,7 @@ def test_results_are_written_by_the_client(remote, tables, tmp_path):
 def test_analyze_shows_what_the_stages_did(remote, tables):
     rows = remote.sql(f"EXPLAIN ANALYZE SELECT few, count(*) FROM '{tables}/rows.*.parquet' GROUP BY few").fetchall()
     text = "\n".join(str(row[-1]) for row in rows)
-    assert "stage1_output_rows=" in text and "stages_over=" in text, text
+    assert "stage1_output_rows=" in text and "stages=2, stages_over=2" in text, text
 
 
 def test_errors_come_back_as_they_are_here(remote, here, tables, tmp_path):

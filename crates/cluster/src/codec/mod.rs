@@ -8,7 +8,7 @@
 //! | of ours | travels as |
 //! |---|---|
 //! | `GroupByExec` with a stage, `SkipExec`, `ForgetEquivalencesExec`, scans of files | a message |
-//! | functions that are registered | their name, if the registered one is the same |
+//! | functions that are registered, DataFusion's own | their name, if the registered one is the same; some with a time zone |
 //! | functions and expressions that rules make | a message (tables of the engine's `distribution`) |
 //! | `GroupByExec` without a stage, `NumbersExec`, `ReadOnceExec`, `TurnRowsExec`, sequences | not: an error |
 //! | `SelectingFilterExec`, `RecordingFilterExec`, `Specialised`, `DistinctValues` | not: made where a part runs |
@@ -17,6 +17,7 @@ mod foreign;
 mod messages;
 mod scans;
 mod values;
+mod zones;
 
 use std::sync::{Arc, LazyLock};
 
@@ -31,6 +32,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr_common::physical_expr::proto_decode::PhysicalExprDecodeCtx;
 use datafusion::physical_expr_common::physical_expr::proto_encode::PhysicalExprEncodeCtx;
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::prelude::SessionContext;
 use datafusion_proto::physical_plan::{
     PhysicalExtensionCodec, PhysicalPlanDecodeContext, PhysicalProtoConverterExtension,
 };
@@ -42,6 +44,7 @@ use foreign::ForeignExec;
 use messages::{Headed, Header, Thing};
 use scans::{Decode, Encode};
 use values::{Decoder, Encoder};
+pub(crate) use zones::meet;
 
 /// The number of the format of messages.
 pub(crate) const FORMAT: u32 = 1;
@@ -53,6 +56,8 @@ pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 const OURS: u8 = 1;
 const BALLISTAS: u8 = 2;
 const BY_NAME: u8 = 3;
+const OF_DATAFUSION: u8 = 4;
+const IN_ZONE: u8 = 5;
 
 /// The kind of a scan.
 const SCAN: &str = "scan";
@@ -60,6 +65,9 @@ const SCAN: &str = "scan";
 /// All functions by their names.
 static FUNCTIONS: LazyLock<Arc<SessionState>> =
     LazyLock::new(|| Arc::new(distribution::functions()));
+
+/// DataFusion's own functions, which rules put in the places of ours of the same names.
+static OF_DATAFUSIONS: LazyLock<SessionState> = LazyLock::new(|| SessionContext::new().state());
 
 /// The codec of scheduler, executors and clients.
 pub fn codec() -> Arc<dyn PhysicalExtensionCodec> {
@@ -357,18 +365,23 @@ impl PhysicalExtensionCodec for GrouseCodec {
         if let Some(apart) = distribution::function_apart(node) {
             return self.write(&apart, buf);
         }
-        named(
-            FUNCTIONS
-                .udf(node.name())
-                .is_ok_and(|known| *known == *node),
-            node.name(),
-            buf,
-        )
+        if let Some(zone) = zones::zone_of(node) {
+            buf.push(IN_ZONE);
+            buf.extend_from_slice(zone.as_bytes());
+            return Ok(());
+        }
+        let is_of = |state: &SessionState| {
+            let known = state.udf(node.name());
+            known.is_ok_and(|known| *known == *node)
+        };
+        named(&is_of, node.name(), buf)
     }
 
     fn try_decode_udf(&self, name: &str, buf: &[u8]) -> Result<Arc<ScalarUDF>> {
         match buf.split_first() {
             Some((&OURS, bytes)) => self.read(bytes, distribution::function_of),
+            Some((&OF_DATAFUSION, _)) => OF_DATAFUSIONS.udf(name),
+            Some((&IN_ZONE, zone)) => zones::in_zone(name, zone),
             _ => FUNCTIONS.udf(name),
         }
     }
@@ -377,18 +390,17 @@ impl PhysicalExtensionCodec for GrouseCodec {
         if let Some(apart) = distribution::aggregate_apart(node) {
             return self.write(&apart, buf);
         }
-        named(
-            FUNCTIONS
-                .udaf(node.name())
-                .is_ok_and(|known| *known == *node),
-            node.name(),
-            buf,
-        )
+        let is_of = |state: &SessionState| {
+            let known = state.udaf(node.name());
+            known.is_ok_and(|known| *known == *node)
+        };
+        named(&is_of, node.name(), buf)
     }
 
     fn try_decode_udaf(&self, name: &str, buf: &[u8]) -> Result<Arc<AggregateUDF>> {
         match buf.split_first() {
             Some((&OURS, bytes)) => self.read(bytes, distribution::aggregate_of),
+            Some((&OF_DATAFUSION, _)) => OF_DATAFUSIONS.udaf(name),
             _ => FUNCTIONS.udaf(name),
         }
     }
@@ -397,30 +409,30 @@ impl PhysicalExtensionCodec for GrouseCodec {
         if let Some(apart) = distribution::window_apart(node) {
             return self.write(&apart, buf);
         }
-        named(
-            FUNCTIONS
-                .udwf(node.name())
-                .is_ok_and(|known| *known == *node),
-            node.name(),
-            buf,
-        )
+        let is_of = |state: &SessionState| {
+            let known = state.udwf(node.name());
+            known.is_ok_and(|known| *known == *node)
+        };
+        named(&is_of, node.name(), buf)
     }
 
     fn try_decode_udwf(&self, name: &str, buf: &[u8]) -> Result<Arc<WindowUDF>> {
         match buf.split_first() {
             Some((&OURS, bytes)) => self.read(bytes, distribution::window_of),
+            Some((&OF_DATAFUSION, _)) => OF_DATAFUSIONS.udwf(name),
             _ => FUNCTIONS.udwf(name),
         }
     }
 }
 
 /// Writes a function that its name is enough for: with a definition it is read here, and nowhere else.
-fn named(is_registered: bool, name: &str, buf: &mut Vec<u8>) -> Result<()> {
-    match is_registered {
-        true => {
-            buf.push(BY_NAME);
-            Ok(())
-        }
-        false => not_impl_err!("the function {name}"),
+fn named(is_of: &dyn Fn(&SessionState) -> bool, name: &str, buf: &mut Vec<u8>) -> Result<()> {
+    if is_of(&FUNCTIONS) {
+        buf.push(BY_NAME);
+    } else if is_of(&OF_DATAFUSIONS) {
+        buf.push(OF_DATAFUSION);
+    } else {
+        return not_impl_err!("the function {name}");
     }
+    Ok(())
 }

@@ -47,6 +47,9 @@ const STATEMENTS: &[&str] = &[
     "SELECT CASE WHEN n IS NULL THEN 'none' ELSE s END AS x, count(*) FROM t GROUP BY 1",
     "SELECT k, count(*) FROM t WHERE i IN (SELECT i FROM t WHERE n = 2) GROUP BY k",
     "SELECT k, c FROM (SELECT k, count(*) AS c FROM t GROUP BY k UNION ALL SELECT k, count(*) FROM t WHERE i < 9 GROUP BY k)",
+    "SELECT date_trunc('hour', to_timestamp_seconds(i)) AS h, count(*) FROM t GROUP BY h",
+    "SELECT count(*) FROM t HAVING count(*) > 0",
+    "SELECT count(*), sum(i) FROM t GROUP BY GROUPING SETS ((), ())",
     "SELECT k, upper(s), length(s), round(f, 2), cast(i AS varchar), count(*) FROM t GROUP BY 1, 2, 3, 4, 5",
 ];
 

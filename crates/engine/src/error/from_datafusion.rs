@@ -27,6 +27,12 @@ impl From<DataFusionError> for Error {
     }
 }
 
+impl From<&DataFusionError> for Error {
+    fn from(error: &DataFusionError) -> Error {
+        classify(error, None)
+    }
+}
+
 impl From<ArrowError> for Error {
     fn from(error: ArrowError) -> Error {
         classify_arrow(&error, None)

@@ -287,7 +287,10 @@ pub(crate) async fn create(
     let schema = made(input.schema().as_arrow(), &rows.schema());
     let parts = match collect_partitioned(Arc::clone(&rows), state.task_ctx()).await {
         Ok(parts) => parts,
-        Err(error) => return Err(locate_error(error, &rows, state.task_ctx()).await.into()),
+        Err(error) => {
+            let error = locate_error(error.into(), &rows, state.task_ctx()).await;
+            return Err(error.into());
+        }
     };
     // Rows of one part are added in their order, those of several in turn.
     let parts = vec![with_schema(parts.concat(), &schema)?];

@@ -35,11 +35,10 @@ const CANDIDATES_NAMED: usize = 3;
 
 /// The error as the user should see it.
 pub(crate) async fn locate_error(
-    error: DataFusionError,
+    error: Error,
     plan: &Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
 ) -> Error {
-    let error = Error::from(error);
     let is_unnamed = matches!(&error, Error::Format { path, .. } | Error::Io { path, .. } if path == PATH_UNKNOWN);
     let is_about_timestamp = is_about_timestamp(&error);
     if !is_unnamed && !is_about_timestamp {

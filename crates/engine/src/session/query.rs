@@ -201,7 +201,7 @@ async fn run_partition(
         Err(error) => Err(error),
     };
     if let Err(error) = end {
-        let error = locate_error(error, &plan, context).await;
+        let error = locate_error(error.into(), &plan, context).await;
         // The consumer may be gone: then nobody wants the error either.
         let _ = sender.send(Err(error.into())).await;
     }

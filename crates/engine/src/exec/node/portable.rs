@@ -11,7 +11,7 @@ use datafusion::common::{Result, internal_err, not_impl_err};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::equivalence::EquivalenceProperties;
 use datafusion::physical_plan::ExecutionPlan;
-use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
+use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode, PhysicalGroupBy};
 use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use grouse_groupby::TableKind;
@@ -65,6 +65,7 @@ impl PortableNode for GroupByExec {
             all.into(),
             emitted.into(),
             WireValue::List(conditions.collect()),
+            self.described.group_expr().groups().len().into(),
         ])
     }
 
@@ -82,6 +83,7 @@ impl PortableNode for GroupByExec {
         let all = values.schema()?;
         let emitted = values.optional(|values| values.each(WireReader::count))?;
         let conditions = values.each(WireReader::expression)?;
+        let described = with_empty_sets(described, values.count()?)?;
         let mut columns = NodeColumns::all(Arc::clone(&all));
         columns.conditions = conditions;
         if let Some(emitted) = emitted {
@@ -106,6 +108,26 @@ impl PortableNode for GroupByExec {
         let node = GroupByExec::over(described, columns, anywhere(), stage)?;
         Ok(Arc::new(node))
     }
+}
+
+/// The description with as many grouping sets as it had: DataFusion's message loses those that have no keys.
+fn with_empty_sets(described: Arc<AggregateExec>, sets: usize) -> Result<Arc<AggregateExec>> {
+    let keys = described.group_expr();
+    if !keys.expr().is_empty() || !keys.has_grouping_set() {
+        return Ok(described);
+    }
+    let keys = PhysicalGroupBy::new(Vec::new(), Vec::new(), vec![Vec::new(); sets], true);
+    let whole = AggregateExec::try_new(
+        *described.mode(),
+        keys,
+        described.aggr_expr().to_vec(),
+        described.filter_expr().to_vec(),
+        Arc::clone(described.input()),
+        described.input_schema(),
+    )?;
+    Ok(Arc::new(
+        whole.with_limit_options(described.limit_options()),
+    ))
 }
 
 /// The description over the rows that it is of.

@@ -7,6 +7,7 @@ Invariant: at the end no process is left, and the work folders are empty.
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import re
 import signal
@@ -23,6 +24,15 @@ SCHEDULER = ["--executor-timeout", "3", "--grace", "4"]
 EXECUTOR = ["--heartbeat", "1"]
 
 
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
+
+
+def end_with_parent() -> None:
+    """A run of the tests that hangs is ended without a word to its children."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
 class Process:
     """A child with its log."""
 
@@ -30,7 +40,8 @@ class Process:
         self.log = log
         with log.open("w") as errors:
             command = [str(BINARY), *arguments, "--log", "info"]
-            self.child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=errors, text=True)
+            pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": errors}
+            self.child = subprocess.Popen(command, text=True, preexec_fn=end_with_parent, **pipes)
         line = self.child.stdout.readline()
         found = re.search(r" at (\S+):(\d+)$", line)
         if not found:
@@ -121,8 +132,10 @@ class Cluster:
 
     def left(self) -> list[Path]:
         """Files of jobs that lie in work folders of executors that run."""
-        parts = [part for number in range(len(self.executors)) for part in self.work_folder(number).glob("*.executor/s*")]
-        return [path for part in parts for path in part.rglob("*") if path.is_file()]
+        alive = [number for number, executor in enumerate(self.executors) if executor.child.poll() is None]
+        parts = [part for number in alive for part in self.work_folder(number).glob("*.executor/s*")]
+        # Not by a pattern: folders go while they are looked at.
+        return [Path(folder) / name for part in parts for folder, _, names in os.walk(part) for name in names]
 
     def is_clean_within(self, seconds: float = 10) -> bool:
         end = time.monotonic() + seconds
