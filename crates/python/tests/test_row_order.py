@@ -58,9 +58,10 @@ def test_rows_of_tables_come_in_their_order(con):
         chunks.append(pa.array(range(start, start + size), pa.int64()))
         start += size
     held = pa.table({"n": pa.chunked_array(chunks)})
+    con.register("held", held)
     assert column(con, "SELECT n FROM held") == list(range(start))
-    con.sql("CREATE TABLE kept AS SELECT n FROM held WHERE n % 3 <> 0")
-    con.sql("INSERT INTO kept SELECT n FROM held WHERE n % 3 = 0")
+    con.execute("CREATE TABLE kept AS SELECT n FROM held WHERE n % 3 <> 0")
+    con.execute("INSERT INTO kept SELECT n FROM held WHERE n % 3 = 0")
     expected = [n for n in range(start) if n % 3] + list(range(0, start, 3))
     assert column(con, "SELECT n FROM kept") == expected
     assert column(con, "SELECT n FROM kept WHERE n % 7 = 0 LIMIT 4") == [n for n in expected if n % 7 == 0][:4]
@@ -76,7 +77,7 @@ def test_files_are_written_in_the_order_of_their_rows(con, folder, tmp_path):
 def test_an_error_comes_after_the_rows_before_it(con, folder):
     rows = con.sql(f"SELECT 10 // (n - 200000) AS q FROM '{folder / 'groups.parquet'}'").fetch_record_batch()
     read = 0
-    with pytest.raises((grouse.Error, OSError), match="zero"):
+    with pytest.raises((grouse.Error, pa.ArrowInvalid), match="zero"):
         for batch in rows:
             read += batch.num_rows
     assert read <= 200_000
@@ -96,8 +97,8 @@ def test_the_order_may_be_given_up(folder):
     con = grouse.connect(threads=4)
     query = f"SELECT n FROM '{folder / 'groups.parquet'}'"
     assert "OrderedCoalesceExec" in con.sql(query).explain()
-    con.sql("SET preserve_insertion_order = 'off'")
+    con.execute("SET preserve_insertion_order = 'off'")
     assert "OrderedCoalesceExec" not in con.sql(query).explain()
     assert sorted(column(con, query)) == list(range(ROWS))
-    con.sql("SET preserve_insertion_order = true")
+    con.execute("RESET preserve_insertion_order")
     assert "OrderedCoalesceExec" in con.sql(query).explain()

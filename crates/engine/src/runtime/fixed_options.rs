@@ -7,7 +7,7 @@
 use crate::error::{Error, Result};
 
 /// Names, the values that say what is so, and why there are no others.
-const FIXED: [(&str, &[&str], &str); 3] = [
+const FIXED: [(&str, &[&str], &str); 2] = [
     (
         "search_path",
         &["public", "main", "$user"],
@@ -17,11 +17,6 @@ const FIXED: [(&str, &[&str], &str); 3] = [
         "schema",
         &["public", "main"],
         "all tables are in the one schema public, which main means, too",
-    ),
-    (
-        "preserve_insertion_order",
-        &["false", "0", "off"],
-        "it can only be false: rows have an order by ORDER BY alone, which every result keeps",
     ),
 ];
 

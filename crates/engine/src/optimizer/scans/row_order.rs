@@ -141,8 +141,9 @@ impl PhysicalOptimizerRule for RowOrderRule {
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
+        // The inputs of a UNION are several partitions for one worker, too.
         let readers = config.execution.target_partitions;
-        if !is_asked_for(config) || readers < 2 {
+        if !is_asked_for(config) {
             return Ok(plan);
         }
         let gathered = self.gathered(plan, readers)?;
