@@ -16,6 +16,7 @@
 mod anchored;
 mod parts;
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -25,10 +26,10 @@ use datafusion::arrow::compute::take;
 use datafusion::common::Result;
 use datafusion::functions::regex::{regexp_count, regexp_instr, regexp_match, regexp_replace};
 use datafusion::logical_expr::{ColumnarValue, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
-use parking_lot::Mutex;
 
 use crate::expr::distinct_values::{Hashed, Spread, repeated};
 use crate::functions::wrapped::as_wrapped;
+use crate::runtime::per_thread::PerThread;
 use anchored::Anchored;
 
 /// The functions, in the place of DataFusion's.
@@ -43,7 +44,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         .map(|datafusion| {
             ScalarUDF::from(OncePerText {
                 datafusion,
-                last: Mutex::default(),
+                known: PerThread::default(),
             })
         })
         .into()
@@ -51,9 +52,12 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
 
 struct OncePerText {
     datafusion: Arc<ScalarUDF>,
-    /// What was read of the last pattern: batches mostly have the one before.
-    last: Mutex<Option<ParsedPattern>>,
+    /// What each thread read of its last patterns: batches mostly have those of the batch before.
+    known: PerThread<VecDeque<ParsedPattern>>,
 }
+
+/// Patterns that a thread knows: those of a query with several, or of several queries.
+const PATTERNS_MAX: usize = 4;
 
 /// Pattern, replacement and flags, and what they come to.
 struct ParsedPattern {
@@ -91,16 +95,22 @@ impl OncePerText {
         flags: Option<&str>,
     ) -> Option<Arc<Anchored>> {
         let strings = [Some(pattern), Some(replacement), flags];
-        let is_same = |last: &&ParsedPattern| last.strings.iter().map(Option::as_deref).eq(strings);
-        if let Some(last) = self.last.lock().as_ref().filter(is_same) {
-            return last.anchored.clone();
-        }
-        let anchored = Anchored::new(pattern, replacement, flags).map(Arc::new);
-        *self.last.lock() = Some(ParsedPattern {
-            strings: strings.map(|text| text.map(str::to_string)),
-            anchored: anchored.clone(),
-        });
-        anchored
+        let is_same = |known: &ParsedPattern| {
+            let known = known.strings.iter().map(Option::as_deref);
+            known.eq(strings)
+        };
+        self.known.with(|known| {
+            if let Some(at) = known.iter().position(is_same) {
+                return known[at].anchored.clone();
+            }
+            let anchored = Anchored::new(pattern, replacement, flags).map(Arc::new);
+            known.truncate(PATTERNS_MAX - 1);
+            known.push_front(ParsedPattern {
+                strings: strings.map(|text| text.map(str::to_string)),
+                anchored: anchored.clone(),
+            });
+            anchored
+        })
     }
 
     /// `regexp_replace` where the pattern leaves few choices.

@@ -9,6 +9,7 @@ pub(crate) mod trace;
 pub(crate) mod wakeups;
 pub(crate) mod fair_shares;
 pub(crate) mod sync;
+pub(crate) mod per_thread;
 pub(crate) mod faults;
 mod worker_count;
 pub(crate) mod options;

@@ -5,6 +5,7 @@
 //! Invariant: where values do not go through, the rows do, or their error stands.
 //! Not here: which columns come as codes (optimizer/scans/codes.rs).
 
+use std::fmt;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{
@@ -26,9 +27,13 @@ use parking_lot::Mutex;
 use super::{DistinctValues, OverColumn, Spread, ValueSource};
 use crate::expr::columns::dictionary;
 use crate::expr::plan_expressions::with_columns;
+use crate::runtime::per_thread::PerThread;
 
-/// Each worker reads one dictionary at a time. More workers than this compute values more than once.
-const DICTIONARIES_MAX: usize = 64;
+/// Dictionaries of which each thread knows the results: those of the worker that it runs, and of one more.
+const OF_THREAD_MAX: usize = 2;
+
+/// Dictionaries of which all threads know them, since a worker may go on on another one.
+const OF_ALL_MAX: usize = 16;
 
 /// Who reads a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -136,8 +141,43 @@ fn column_of(expr: &Arc<dyn PhysicalExpr>) -> Option<&Arc<dyn PhysicalExpr>> {
     matches!(values.source, ValueSource::Dictionary(_)).then(|| &values.inputs[0])
 }
 
-/// The results of dictionaries, and those with NULL behind the values; `None` where a value failed.
-pub(super) type KnownResults = Arc<[Mutex<DictionaryCache<Option<ArrayRef>, DICTIONARIES_MAX>>; 2]>;
+/// The results of dictionaries, and those with NULL behind the values.
+pub(super) type KnownResults = Arc<[ResultsByDictionary; 2]>;
+
+/// The results of dictionaries; `None` where a value failed.
+///
+/// They are asked for once per batch. Whoever reads the same dictionary as before asks nobody else.
+#[derive(Default)]
+pub(super) struct ResultsByDictionary {
+    of_thread: PerThread<DictionaryCache<Option<ArrayRef>, OF_THREAD_MAX>>,
+    of_all: Mutex<DictionaryCache<Option<ArrayRef>, OF_ALL_MAX>>,
+}
+
+impl ResultsByDictionary {
+    fn get(&self, dictionary: &ArrayRef) -> Option<Option<ArrayRef>> {
+        self.of_thread.with(|own| {
+            if let Some(known) = own.get(dictionary) {
+                return Some(known.clone());
+            }
+            let known = self.of_all.lock().get(dictionary).cloned()?;
+            own.insert(dictionary, known.clone());
+            Some(known)
+        })
+    }
+
+    fn insert(&self, dictionary: &ArrayRef, results: &Option<ArrayRef>) {
+        self.of_all.lock().insert(dictionary, results.clone());
+        self.of_thread
+            .with(|own| own.insert(dictionary, results.clone()));
+    }
+}
+
+impl fmt::Debug for ResultsByDictionary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ResultsByDictionary")
+            .finish_non_exhaustive()
+    }
+}
 
 /// What is computed of a dictionary's values.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -227,8 +267,8 @@ impl DictionaryValues {
         let values = column.values();
         let with_null = column.keys().null_count() > 0;
         let cache = &self.body.known[usize::from(with_null)];
-        if let Some(known) = cache.lock().get(values) {
-            return Ok(known.clone());
+        if let Some(known) = cache.get(values) {
+            return Ok(known);
         }
         if values.len() > column.len() {
             return Ok(None);
@@ -238,7 +278,7 @@ impl DictionaryValues {
             false => Arc::clone(values),
         };
         let results = self.results(&computed).ok();
-        cache.lock().insert(values, results.clone());
+        cache.insert(values, &results);
         Ok(results)
     }
 
@@ -265,5 +305,38 @@ fn as_values(strings: &DataType) -> DataType {
         DataType::Utf8View => DataType::Utf8,
         DataType::BinaryView => DataType::Binary,
         other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use datafusion::arrow::array::StringArray;
+
+    use super::*;
+
+    #[test]
+    fn results_are_known_to_all_threads() {
+        let strings = |text: &str| Arc::new(StringArray::from(vec![text; 3])) as ArrayRef;
+        let (one, failed, other) = (strings("a"), strings("b"), strings("c"));
+        let known = ResultsByDictionary::default();
+        known.insert(&one, &Some(Arc::clone(&other)));
+        known.insert(&failed, &None);
+        let is_known = || {
+            // The first time from all, then from the thread's own.
+            for _ in 0..2 {
+                let results = known.get(&one).flatten();
+                assert!(results.is_some_and(|results| Arc::ptr_eq(&results, &other)));
+                assert_eq!(known.get(&failed), Some(None));
+                assert_eq!(known.get(&other), None);
+            }
+        };
+        is_known();
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(is_known);
+            }
+        });
     }
 }
