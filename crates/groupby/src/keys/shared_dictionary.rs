@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use arrow::array::{Array, ArrayRef, AsArray, UInt32Array};
+use arrow::buffer::Buffer;
 use arrow::datatypes::DataType;
 use grouse_kernels::hash::Seeds;
 use parking_lot::{Mutex, RwLock};
@@ -34,6 +35,9 @@ pub(super) struct SharedDictionary {
     bytes: AtomicUsize,
 }
 
+/// A row's number, its string as a view, and the hash of that: of a string whose code is not known yet.
+type Missing = (usize, u128, u64);
+
 impl SharedDictionary {
     /// An empty shared dictionary of strings of this type.
     pub(super) fn new(data_type: &DataType) -> Self {
@@ -51,30 +55,39 @@ impl SharedDictionary {
         let keys = bytes::encode_as(strings, &self.data_type)?;
         let nulls = strings.logical_nulls();
         let is_valid = |at: usize| nulls.as_ref().is_none_or(|nulls| nulls.is_valid(at));
+        let valid = keys.views.iter().enumerate();
+        let mut missing: Vec<Missing> = valid
+            .filter(|(row, _)| is_valid(*row))
+            .map(|(row, &view)| (row, view, hash_by(self.seeds, view, &keys.buffers)))
+            .collect();
         let mut codes = vec![0; keys.views.len()];
-        let mut fresh = Vec::new();
-        let known = self.strings.read();
-        for (at, &view) in keys
-            .views
-            .iter()
-            .enumerate()
-            .filter(|(at, _)| is_valid(*at))
-        {
-            let hash = hash_by(self.seeds, view, &keys.buffers);
-            match known.find(view, hash, &keys.buffers) {
-                Some(known) => codes[at] = known.0,
-                None => fresh.push((at, view, hash)),
+        self.look_up(&mut missing, &keys.buffers, &mut codes);
+        if !missing.is_empty() {
+            let known = self.strings.try_write().or_else(|| {
+                // Whoever writes now has read much the same: its strings are no longer missing when it is through.
+                self.look_up(&mut missing, &keys.buffers, &mut codes);
+                (!missing.is_empty()).then(|| self.strings.write())
+            });
+            if let Some(mut known) = known {
+                for (row, view, hash) in missing {
+                    codes[row] = known.search(view, hash, &keys.buffers)?.0;
+                }
+                self.bytes.store(known.held_bytes(), Ordering::Relaxed);
             }
-        }
-        drop(known);
-        if !fresh.is_empty() {
-            let mut known = self.strings.write();
-            for (at, view, hash) in fresh {
-                codes[at] = known.search(view, hash, &keys.buffers)?.0;
-            }
-            self.bytes.store(known.held_bytes(), Ordering::Relaxed);
         }
         Ok(UInt32Array::new(codes.into(), nulls))
+    }
+
+    /// Writes the codes of the strings that are known; the others stay `missing`.
+    fn look_up(&self, missing: &mut Vec<Missing>, buffers: &[Buffer], codes: &mut [u32]) {
+        let known = self.strings.read();
+        missing.retain(|&(row, view, hash)| {
+            let found = known.find(view, hash, buffers);
+            if let Some(code) = found {
+                codes[row] = code.0;
+            }
+            found.is_none()
+        });
     }
 
     /// All strings so far, in code order: the same array as long as there are no more.
