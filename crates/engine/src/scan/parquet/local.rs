@@ -15,13 +15,16 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::{ParquetFileMetrics, ParquetFileReaderFactory};
+use datafusion::datasource::physical_plan::ParquetFileReaderFactory;
 use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::parquet::arrow::arrow_reader::ArrowReaderOptions;
 use datafusion::parquet::arrow::async_reader::AsyncFileReader;
 use datafusion::parquet::errors::{ParquetError, Result as ParquetResult};
 use datafusion::parquet::file::metadata::ParquetMetaData;
-use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
+use datafusion::physical_plan::metrics::{
+    Count, ExecutionPlanMetricsSet, Label, MetricBuilder, MetricCategory, MetricType,
+    RatioMergeStrategy, RatioMetrics,
+};
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use object_store::ObjectMeta;
@@ -69,14 +72,16 @@ impl ParquetFileReaderFactory for LocalReaders {
         metrics: &ExecutionPlanMetricsSet,
     ) -> Result<Box<dyn AsyncFileReader + Send>> {
         let location = &file.object_meta.location;
-        let counts = ParquetFileMetrics::new(partition_index, location.as_ref(), metrics);
+        let counts = ReadBytes::of(&file.object_meta, partition_index, metrics);
         let path = self.paths.path_to_filesystem(location).ok();
         // DataFusion's reader says why it is refused.
         let path = path.filter(|path| self.access.check_path(path, "").is_ok());
         let planned = file.object_meta.clone();
+        // What it reads is counted here, so that a piece of a file has two counters more in the plan's list and not fifty.
+        let uncounted = ExecutionPlanMetricsSet::new();
         let datafusion =
             self.datafusion
-                .create_reader(partition_index, file, metadata_size_hint, metrics)?;
+                .create_reader(partition_index, file, metadata_size_hint, &uncounted)?;
         Ok(Box::new(LocalReader {
             datafusion,
             path,
@@ -95,8 +100,40 @@ struct LocalReader {
     planned: ObjectMeta,
     /// Open.
     file: Option<File>,
-    counts: ParquetFileMetrics,
+    counts: ReadBytes,
     decoding: Decoding,
+}
+
+/// What EXPLAIN ANALYZE says of bytes that were read, as DataFusion's readers do.
+struct ReadBytes {
+    scanned: Count,
+    of_file: RatioMetrics,
+}
+
+impl ReadBytes {
+    fn of(file: &ObjectMeta, partition: usize, metrics: &ExecutionPlanMetricsSet) -> ReadBytes {
+        let path: Arc<str> = file.location.as_ref().into();
+        let metric = MetricBuilder::new(metrics)
+            .with_label(Label::new("filename", path))
+            .with_type(MetricType::Summary);
+        let of_file = metric.clone().ratio_metrics_with_strategy(
+            "scan_efficiency_ratio",
+            partition,
+            RatioMergeStrategy::AddPartSetTotal,
+        );
+        of_file.set_total(usize::try_from(file.size).unwrap_or(usize::MAX));
+        ReadBytes {
+            scanned: metric
+                .with_category(MetricCategory::Bytes)
+                .counter("bytes_scanned", partition),
+            of_file,
+        }
+    }
+
+    fn add(&self, bytes: usize) {
+        self.scanned.add(bytes);
+        self.of_file.add_part(bytes);
+    }
 }
 
 impl LocalReader {
@@ -144,9 +181,7 @@ impl LocalReader {
             }
             all.push(Bytes::from(read));
         }
-        let bytes: usize = all.iter().map(Bytes::len).sum();
-        self.counts.bytes_scanned.add(bytes);
-        self.counts.scan_efficiency_ratio.add_part(bytes);
+        self.counts.add(all.iter().map(Bytes::len).sum());
         Some(all)
     }
 }
@@ -157,7 +192,11 @@ impl AsyncFileReader for LocalReader {
             let read = self.read(std::slice::from_ref(&range)).await?;
             match read.and_then(|mut all| all.pop()) {
                 Some(bytes) => Ok(bytes),
-                None => self.datafusion.get_bytes(range).await,
+                None => {
+                    let bytes = self.datafusion.get_bytes(range).await?;
+                    self.counts.add(bytes.len());
+                    Ok(bytes)
+                }
             }
         }
         .boxed()
@@ -170,7 +209,11 @@ impl AsyncFileReader for LocalReader {
         async move {
             match self.read(&ranges).await? {
                 Some(all) => Ok(all),
-                None => self.datafusion.get_byte_ranges(ranges).await,
+                None => {
+                    let all = self.datafusion.get_byte_ranges(ranges).await?;
+                    self.counts.add(all.iter().map(Bytes::len).sum());
+                    Ok(all)
+                }
             }
         }
         .boxed()
@@ -235,8 +278,11 @@ mod tests {
             assert_eq!(read, &bytes[range.start as usize..range.end as usize]);
         }
         assert_eq!(reader.get_bytes(7..9).await.unwrap(), &bytes[7..9]);
-        let scanned = metrics.clone_inner().sum_by_name("bytes_scanned");
+        let counted = metrics.clone_inner();
+        let scanned = counted.sum_by_name("bytes_scanned");
         assert_eq!(scanned.unwrap().as_usize() as u64, BYTES + 6);
+        // All workers put them into one list, for each piece of a file.
+        assert_eq!(counted.iter().count(), 2);
     }
 
     #[tokio::test]
