@@ -70,7 +70,7 @@ const WORTH: i64 = 8;
 /// A piece that ends with its row group for the condition cache's sake is worth so many times what it costs.
 const WORTH_WHOLE: i64 = 32;
 /// Where workers would have nothing to do otherwise, it is worth so many times what it costs: they are there anyway.
-const WORTH_IDLE: i64 = 4;
+const WORTH_IDLE: i64 = 2;
 /// Of its even share of the rows that are left, a worker takes one part in so many at once.
 const SHARE: usize = 2;
 /// With more files for each worker they are pieces enough, and looking at all of them takes longer than an idle worker.
@@ -589,7 +589,14 @@ fn morsels(files: &[MorselFile], workers: usize, rows_max: usize) -> Vec<Partiti
         let rows_min = match workers {
             // Nobody waits for the last piece.
             1 => left,
-            _ => known.worth(WORTH).min(even.max(known.worth(WORTH_IDLE))),
+            // Openings take a share of the work that grows as pieces shrink, and the others wait for the last piece: the
+            // sum is least at the geometric mean. 16 workers that group 10 M rows have 44 pieces by it instead of 12.
+            _ => {
+                let balanced = even.saturating_mul(known.worth(1)).isqrt();
+                known
+                    .worth(WORTH)
+                    .min(balanced.max(known.worth(WORTH_IDLE)))
+            }
         };
         let mut morsel = Morsel::new(groups.len());
         for (at, group) in groups.iter().enumerate() {
@@ -602,7 +609,9 @@ fn morsels(files: &[MorselFile], workers: usize, rows_max: usize) -> Vec<Partiti
                 let part = match (is_taken, morsel.rows == 0) {
                     (true, _) => std::mem::take(&mut wanted),
                     (false, true) => {
-                        let (part, others) = split(&wanted, room);
+                        // In equal parts: what is left of the row group is no small piece before large ones.
+                        let parts = (rows + room / 2) / room;
+                        let (part, others) = split(&wanted, rows.div_ceil(parts));
                         wanted = others;
                         part
                     }
@@ -698,14 +707,33 @@ mod tests {
         let one = morsels(&[file(3, true, 10_000)], 1, ALL);
         assert_eq!(rows(&one), [3 * ROWS as u64]);
         let even = morsels(&[file(3, true, 80_000)], 6, ALL);
-        assert_eq!(rows(&even), [50_000; 6]);
+        assert_eq!(rows(&even), [25_000; 12]);
         let few = morsels(&[file(3, true, 80_000)], 64, ALL);
         assert!(
-            rows(&few).iter().all(|rows| *rows >= 40_000),
+            rows(&few).iter().all(|rows| *rows >= 20_000),
             "{:?}",
             rows(&few)
         );
         assert_eq!(rows(&few).iter().sum::<u64>(), 3 * ROWS as u64);
+    }
+
+    /// Row groups as large as the even share of a worker, and 23 for 16 of them: they would have one or two each.
+    #[test]
+    fn no_worker_has_much_more_than_its_share() {
+        for (workers, groups, rows_min) in [(16, 23, 200_000), (16, 10, 100_000), (7, 9, 50_000)] {
+            let cut = rows(&morsels(&[file(groups, true, rows_min)], workers, ALL));
+            let mut taken = vec![0; workers];
+            for piece in &cut {
+                // Whoever is through first takes the next one.
+                *taken.iter_mut().min().expect("a worker") += piece;
+            }
+            let (most, all) = (
+                taken.iter().max().expect("a worker"),
+                cut.iter().sum::<u64>(),
+            );
+            assert_eq!(all, (groups * ROWS) as u64);
+            assert!(most * workers as u64 * 4 < all * 5, "{workers}: {cut:?}");
+        }
     }
 
     #[test]
@@ -713,7 +741,11 @@ mod tests {
         let cut = morsels(&[file(3, true, 10_000)], 2, 25_000);
         assert_eq!(rows(&cut), [25_000; 12]);
         let costly = morsels(&[file(3, true, 80_000)], 2, 25_000);
-        assert!(rows(&costly).iter().all(|rows| *rows >= 50_000));
+        assert!(
+            rows(&costly).iter().all(|rows| *rows >= 25_000),
+            "{:?}",
+            rows(&costly)
+        );
     }
 
     #[test]
