@@ -71,6 +71,8 @@ const WORTH: i64 = 8;
 const WORTH_WHOLE: i64 = 32;
 /// Where workers would have nothing to do otherwise, it is worth so many times what it costs: they are there anyway.
 const WORTH_IDLE: i64 = 2;
+/// All workers together hold so many bytes of files, those of the row groups that they have open.
+const OPEN_BYTES: i64 = 64 << 20;
 /// Of its even share of the rows that are left, a worker takes one part in so many at once.
 const SHARE: usize = 2;
 /// With more files for each worker they are pieces enough, and looking at all of them takes longer than an idle worker.
@@ -301,6 +303,7 @@ impl MorselsRule {
             skipped,
             ends_with_groups: false,
             piece_rows: piece_rows(&footer, columns, source.filter().is_some()),
+            row_bytes: row_bytes(&footer, columns),
             is_settled,
             rare_part,
             file,
@@ -344,6 +347,15 @@ fn piece_rows(footer: &ParquetMetaData, columns: &HashSet<&str>, is_pruned: bool
     let dictionaries = dictionaries / footer.num_row_groups().max(1) as i64;
     let piece_bytes = dictionaries.saturating_add(OPENING_BYTES + pruning_bytes);
     piece_bytes / row_bytes.max(1)
+}
+
+/// Bytes of the file that a row takes.
+fn row_bytes(footer: &ParquetMetaData, columns: &HashSet<&str>) -> i64 {
+    let chunks = chunks_of(footer, |name| columns.contains(name));
+    let bytes = chunks.fold(0i64, |bytes, chunk| {
+        bytes.saturating_add(chunk.compressed_size())
+    });
+    bytes / footer.file_metadata().num_rows().max(1)
 }
 
 /// Each file once and whole; none if a piece of it is missing or its reading is already laid down.
@@ -454,6 +466,8 @@ pub(super) struct MorselFile {
     ends_with_groups: bool,
     /// How many of its rows cost as much as a piece does beside them.
     piece_rows: i64,
+    /// Bytes of the file that a row takes.
+    row_bytes: i64,
     /// True if whoever opens a piece of it has no rows left to rule out.
     is_settled: bool,
     /// The part of the predicate that is to be read before all other columns.
@@ -468,6 +482,15 @@ impl MorselFile {
     /// Rows that are worth a piece of their own, if one has to be worth so many times its cost.
     fn worth(&self, times: i64) -> usize {
         self.piece_rows.saturating_mul(times).max(1) as usize
+    }
+
+    /// Rows whose bytes are one worker's share of those that all hold. A scan that reads one column first mostly leaves
+    /// those of the others in the file.
+    fn rows_at_once(&self, workers: usize) -> usize {
+        match self.rare_part {
+            None => (OPEN_BYTES / self.row_bytes.max(1)) as usize / workers,
+            Some(_) => usize::MAX,
+        }
     }
 }
 
@@ -579,7 +602,7 @@ impl Morsel {
 }
 
 /// The files in pieces that shrink with the rows that are left; a row group is cut where a piece is to be smaller.
-fn morsels(files: &[MorselFile], workers: usize, rows_max: usize) -> Vec<PartitionedFile> {
+fn morsels(files: &[MorselFile], workers: usize, asked_max: usize) -> Vec<PartitionedFile> {
     let groups = files.iter().flat_map(|known| &known.groups);
     let mut left: usize = groups.map(|group| count(&group.wanted)).sum();
     let even = left / workers;
@@ -598,12 +621,17 @@ fn morsels(files: &[MorselFile], workers: usize, rows_max: usize) -> Vec<Partiti
                     .min(balanced.max(known.worth(WORTH_IDLE)))
             }
         };
+        let rows_max = known.rows_at_once(workers).max(rows_min);
         let mut morsel = Morsel::new(groups.len());
         for (at, group) in groups.iter().enumerate() {
             let mut wanted = group.wanted.clone();
+            let most = match group.wanted_rows().saturating_sub(rows_max) > rows_max / 2 {
+                true => rows_max,
+                false => usize::MAX,
+            };
             while !wanted.is_empty() {
-                let target = ((left + morsel.rows) / (SHARE * workers)).min(rows_max);
-                let target = target.max(rows_min);
+                let even = ((left + morsel.rows) / (SHARE * workers)).min(asked_max);
+                let target = even.max(rows_min).min(most).max(1);
                 let (rows, room) = (count(&wanted), target.saturating_sub(morsel.rows));
                 let is_taken = rows <= room + room / 2 || morsel.rows == 0 && !group.is_paged;
                 let part = match (is_taken, morsel.rows == 0) {
@@ -651,6 +679,7 @@ mod tests {
             file: PartitionedFile::new("a.parquet", 1),
             groups: std::iter::repeat_with(group).take(groups).collect(),
             piece_rows: rows_min / WORTH,
+            row_bytes: 1,
             is_settled: true,
             rare_part: None,
             answer: None,
@@ -722,7 +751,7 @@ mod tests {
     fn no_worker_has_much_more_than_its_share() {
         for (workers, groups, rows_min) in [(16, 23, 200_000), (16, 10, 100_000), (7, 9, 50_000)] {
             let cut = rows(&morsels(&[file(groups, true, rows_min)], workers, ALL));
-            let mut taken = vec![0; workers];
+            let mut taken = vec![0u64; workers];
             for piece in &cut {
                 // Whoever is through first takes the next one.
                 *taken.iter_mut().min().expect("a worker") += piece;
@@ -734,6 +763,17 @@ mod tests {
             assert_eq!(all, (groups * ROWS) as u64);
             assert!(most * workers as u64 * 4 < all * 5, "{workers}: {cut:?}");
         }
+    }
+
+    /// Of each row group a worker holds all bytes until it is through.
+    #[test]
+    fn many_workers_have_small_parts_of_row_groups_with_long_values() {
+        let mut long = file(23, true, 8_000);
+        long.row_bytes = 200;
+        let files = [long];
+        let largest = |workers| rows(&morsels(&files, workers, ALL)).into_iter().max();
+        assert_eq!(largest(2), Some(6 * ROWS as u64));
+        assert_eq!(largest(16), Some(20_000));
     }
 
     #[test]
