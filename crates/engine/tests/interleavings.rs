@@ -25,7 +25,7 @@ use shuttle::thread::{self, JoinHandle};
 
 use barrier::Barrier;
 use output_queue::{OutputQueue, Pushed, WAITING_PER_STREAM};
-use runtime::sync::{Mutex, Ordering};
+use runtime::sync::{LOCKS, Mutex, Ordering};
 use source_scheduler::SourceScheduler;
 
 /// Orders that are tried of each case: by chance, and with few changes of who goes on.
@@ -38,6 +38,11 @@ mod runtime {
         pub(crate) use shuttle::sync::MutexGuard;
         pub(crate) use shuttle::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+        thread_local! {
+            /// How often somebody asked for one, in the orders that this thread tries out.
+            pub(crate) static LOCKS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+        }
+
         pub(crate) struct Mutex<T>(shuttle::sync::Mutex<T>);
 
         impl<T> Mutex<T> {
@@ -46,6 +51,7 @@ mod runtime {
             }
 
             pub fn lock(&self) -> MutexGuard<'_, T> {
+                LOCKS.set(LOCKS.get() + 1);
                 self.0.lock().expect("nobody has panicked under it")
             }
         }
@@ -338,6 +344,35 @@ fn a_full_queue_wakes_all_streams_and_room_wakes_one_worker() {
         let taken = take(&output_queue, 0, &stream);
         assert!(matches!(taken, Poll::Ready(Some(Ok(_)))));
         assert_eq!(woken([&worker, &other]), [false, true]);
+    });
+}
+
+#[test]
+fn what_a_batch_costs_does_not_grow_with_the_streams() {
+    const BATCHES: usize = 50;
+    in_one_order(|| {
+        let costs = [2, 240].map(|count| {
+            let output_queue = OutputQueue::new(1, count);
+            let streams: Vec<Arc<Woken>> = (0..count).map(|_| Arc::default()).collect();
+            for (stream, waker) in streams.iter().enumerate() {
+                assert!(take(&output_queue, stream, waker).is_pending());
+            }
+            let (locks, mut wakes) = (LOCKS.get(), 0);
+            for _ in 0..BATCHES {
+                let pushed = output_queue.push(0, batch(1)).now_or_never();
+                assert_eq!(pushed, Some(Pushed::Queued));
+                for (stream, waker) in streams.iter().enumerate() {
+                    if waker.0.swap(false, Ordering::SeqCst) {
+                        wakes += 1;
+                        let taken = take(&output_queue, stream, waker);
+                        assert!(matches!(taken, Poll::Ready(Some(Ok(_)))));
+                        assert!(take(&output_queue, stream, waker).is_pending());
+                    }
+                }
+            }
+            (LOCKS.get() - locks, wakes)
+        });
+        assert_eq!(costs, [(3 * BATCHES, BATCHES); 2]);
     });
 }
 
