@@ -149,3 +149,15 @@ def test_the_cost_of_workers_is_recorded(tmp_path):
     rows = recorded("workers.py", tmp_path, *flags, seconds=90)
     assert len(rows) == 3 * 3 * 2 and {row["workers"] for row in rows} == {"2", "3"}
     assert all(float(row["cpu_ms"]) > 0 for row in rows)
+
+
+def test_a_cluster_gives_the_right_answers_and_counts_what_it_hands_on(tmp_path):
+    pytest.importorskip("grouse", reason="the package is not installed")
+    flags = ["--set", "hits", "--size", "small", "--rounds", "1", "--queries", "^(low_string_key|medium_key_two_distincts)$", "--data",
+             str(tmp_path), "--bin", str(RELEASE), "--memory", "512MB"]
+    rows = recorded("cluster.py", tmp_path, *flags)
+    assert len(rows) == 2 * 3
+    for row in rows:
+        is_cluster = row["layout"].startswith("cluster")
+        assert (int(row["stages"]) > 1) == (int(row["shuffle_rows"]) > 0) == (int(row["shuffle_bytes"]) > 0) == is_cluster, row
+        assert float(row["best_ms"]) > 0 and int(row["peak_mb"]) > 0
