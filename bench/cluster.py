@@ -64,7 +64,6 @@ def of_set(set_name: str, flags) -> list[dict]:
 def measured(layout: str, query: queries.Query, tables: dict[str, str], flags) -> dict:
     asked = {"layout": layout, "sql": query.text("grouse"), "tables": tables, "rounds": flags.rounds, "memory": flags.memory}
     command = [os.path.abspath(flags.python_grouse), __file__, "one", json.dumps(asked)]
-    
     environment = {**os.environ, "GROUSE_CLUSTER": str(Path(flags.bin).resolve() / "grouse-cluster")}
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, timeout=flags.timeout, cwd=HERE, env=environment)
     return json.loads(done.stdout.splitlines()[-1])

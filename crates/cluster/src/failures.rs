@@ -50,14 +50,13 @@ fn meant(error: &DataFusionError) -> &DataFusionError {
 
 /// A piece of another task's result that could not be fetched: Ballista makes it anew.
 fn lost_input(error: &DataFusionError) -> Option<BallistaError> {
-    let lost = causes(error).find_map(|cause| match cause.downcast_ref::<BallistaError>()? {
+    causes(error).find_map(|cause| match cause.downcast_ref::<BallistaError>()? {
         BallistaError::DataFusionError(inner) => lost_input(inner),
         BallistaError::FetchFailed(executor, stage, partition, text) => Some(
             BallistaError::FetchFailed(executor.clone(), *stage, *partition, text.clone()),
         ),
         _ => None,
-    });
-    lost
+    })
 }
 
 /// Whether another try may go well: the store was not reached, or the disk was full of what others have there now.

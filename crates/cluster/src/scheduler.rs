@@ -49,6 +49,8 @@ pub mod keys {
     pub const VCORES: &str = "grouse-vcores";
     /// The version of the scheduler.
     pub const VERSION: &str = "grouse-version";
+    /// The name of a job that has begun.
+    pub const JOB: &str = "grouse-job";
     /// A job's stages.
     pub const STAGES: &str = "grouse-stages";
     /// Those that are over.
@@ -140,10 +142,13 @@ impl Scheduler {
         insert_version_header(request.metadata_mut());
         let states = self.client.clone().execute_query_push(request).await;
         let states = states.map_err(|status| self.failure(&status))?;
+        let id = states.metadata().get(keys::JOB);
+        let id = id.and_then(|id| id.to_str().ok()).map(str::to_string);
+        let unnamed = || Error::Internal("the scheduler has not named the job".to_string());
         Ok(Job {
+            id: id.ok_or_else(unnamed)?,
             scheduler: self.clone(),
             states: states.into_inner(),
-            id: None,
         })
     }
 
@@ -164,7 +169,7 @@ impl Scheduler {
 pub struct Job {
     scheduler: Scheduler,
     states: Streaming<GetJobStatusResult>,
-    id: Option<String>,
+    id: String,
 }
 
 impl Job {
@@ -186,7 +191,6 @@ impl Job {
             let state = next.map_err(|status| self.scheduler.failure(&status))?;
             let gone = || Error::Execution("the scheduler has lost the job".to_string());
             let status = state.and_then(|state| state.status).ok_or_else(gone)?;
-            self.id.get_or_insert(status.job_id);
             match status.status {
                 None | Some(State::Queued(_) | State::Running(_)) => {}
                 Some(State::Failed(failed)) => return Err(of_job(&failed.error)),
@@ -202,7 +206,7 @@ impl Job {
 
     /// How far it is; `None` where nobody knows.
     async fn stages_over(&self) -> Option<StagesOver> {
-        let job_id = self.id.clone()?;
+        let job_id = self.id.clone();
         let request = GetJobStatusParams { job_id };
         let asked = self.scheduler.client.clone().get_job_status(request).await;
         let answer = asked.ok()?;
@@ -214,9 +218,7 @@ impl Job {
 
     /// What its stages did, once it is over.
     pub async fn figures(&self) -> Vec<JobStageMetrics> {
-        let Some(job_id) = self.id.clone() else {
-            return Vec::new();
-        };
+        let job_id = self.id.clone();
         let mut client = self.scheduler.client.clone();
         match client.get_job_metrics(GetJobMetricsParams { job_id }).await {
             Ok(answer) => answer.into_inner().stages,

@@ -7,6 +7,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ballista_core::ConfigProducer;
+use ballista_core::error::BallistaError;
+use ballista_core::extension::SessionConfigHelperExt;
 use ballista_core::serde::protobuf::execute_query_params::Query;
 use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpc;
 use ballista_core::serde::protobuf::{
@@ -18,13 +21,15 @@ use ballista_core::serde::protobuf::{
     RemoveSessionParams, RemoveSessionResult, UpdateTaskStatusParams, UpdateTaskStatusResult,
 };
 use ballista_scheduler::scheduler_server::SchedulerServer;
-use ballista_scheduler::state::execution_graph::ExecutionGraph;
+use datafusion_proto::physical_plan::AsExecutionPlan;
 use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
+use futures::StreamExt;
 use grouse_cluster::scheduler::keys;
+use tokio::sync::mpsc;
 use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status};
 
-use crate::lease::{Lease, Release, Released};
+use crate::lease::{Lease, Release, Released, States};
 
 /// Ballista's scheduler.
 pub type Scheduler = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
@@ -44,10 +49,15 @@ pub enum Called {
     AtRowsPort,
 }
 
+/// States of a job that wait for its client: one for each stage and attempt, and Ballista drops those that have no place.
+const STATES_WAITING: usize = 1024;
+
 /// The scheduler behind its port.
 #[derive(Clone)]
 pub struct Front {
     scheduler: Scheduler,
+    /// The options with which a job begins.
+    options: ConfigProducer,
     called: Called,
 }
 
@@ -55,8 +65,12 @@ type Answer<T> = Result<Response<T>, Status>;
 
 impl Front {
     /// In front of this scheduler.
-    pub fn new(scheduler: Scheduler, called: Called) -> Front {
-        Front { scheduler, called }
+    pub fn new(scheduler: Scheduler, options: ConfigProducer, called: Called) -> Front {
+        Front {
+            scheduler,
+            options,
+            called,
+        }
     }
 
     /// An executor as Ballista is to know it.
@@ -91,6 +105,50 @@ impl Front {
         Some((graph.stage_count(), graph.completed_stages()))
     }
 
+    /// Begins a job: its name, and its states. Ballista's own call says the name no sooner than a stage has ended, and who
+    /// does not know it cannot cancel the job.
+    async fn begun(&self, asked: ExecuteQueryParams) -> Result<(String, States), Status> {
+        let Some(Query::PhysicalPlan(message)) = asked.query else {
+            return Err(Status::unimplemented(
+                "clients of grouse plan by themselves",
+            ));
+        };
+        let internal = |error: BallistaError| Status::internal(error.to_string());
+        let state = &self.scheduler.state;
+        let options = (self.options)().update_from_key_value_pair(&asked.settings);
+        let session = state
+            .session_manager
+            .create_or_update_session(&asked.session_id, &options);
+        let session = session.await.map_err(internal)?;
+        let codec = state.codec.physical_extension_codec();
+        let plan = PhysicalPlanNode::try_decode(&message)
+            .and_then(|node| node.try_into_physical_plan(&session.task_ctx(), codec));
+        let plan = plan.map_err(|error| Status::invalid_argument(error.strip_backtrace()))?;
+        let (subscriber, mut states) = mpsc::channel(STATES_WAITING);
+        let job = self
+            .scheduler
+            .submit_physical_plan("", session, plan, Some(subscriber));
+        let job = job.await.map_err(internal)?;
+        let states = futures::stream::poll_fn(move |context| states.poll_recv(context));
+        let states = states.map(|status| {
+            Ok(GetJobStatusResult {
+                status: Some(status),
+                flight_proxy: None,
+            })
+        });
+        Ok((job.to_string(), states.boxed()))
+    }
+
+    async fn cancel(&self, job_id: &str) {
+        let cancel = CancelJobParams {
+            job_id: job_id.to_string(),
+        };
+        let cancelled = SchedulerGrpc::cancel_job(&self.scheduler, Request::new(cancel));
+        if let Err(status) = cancelled.await {
+            log::warn!("job {job_id} cannot be cancelled: {status}");
+        }
+    }
+
     /// Ends what clients let go of.
     fn release(&self) -> Release {
         let front = self.clone();
@@ -103,19 +161,17 @@ impl Front {
     async fn end(&self, released: Released) {
         let (job_id, waits) = match released {
             Released::Running(job_id) => {
-                let cancel = CancelJobParams {
-                    job_id: job_id.clone(),
-                };
-                let cancelled = SchedulerGrpc::cancel_job(&self.scheduler, Request::new(cancel));
-                if let Err(status) = cancelled.await {
-                    log::warn!("job {job_id} cannot be cancelled: {status}");
-                }
+                self.cancel(&job_id).await;
                 (job_id, &REMOVED_AFTER[..])
             }
             Released::Over(job_id) => (job_id, &[Duration::ZERO, LAST_REMOVAL][..]),
         };
         for wait in waits {
             tokio::time::sleep(*wait).await;
+            // One that was still being planned was not there to be cancelled.
+            if self.stages(&job_id).await.is_some() {
+                self.cancel(&job_id).await;
+            }
             // Without stages, all of them.
             let clean = CleanJobDataParams {
                 job_id: job_id.clone(),
@@ -204,13 +260,13 @@ impl SchedulerGrpc for Front {
         &self,
         call: Request<ExecuteQueryParams>,
     ) -> Answer<Self::ExecuteQueryPushStream> {
-        if !matches!(call.get_ref().query, Some(Query::PhysicalPlan(_))) {
-            return Err(Status::unimplemented(
-                "clients of grouse plan by themselves",
-            ));
-        }
-        let answer = SchedulerGrpc::execute_query_push(&self.scheduler, call).await?;
-        Ok(answer.map(|states| Lease::new(states, self.release())))
+        let (job, states) = self.begun(call.into_inner()).await?;
+        let name = MetadataValue::try_from(&job);
+        let lease = Lease::new(job, states, self.release());
+        let mut answer = Response::new(lease);
+        let name = name.map_err(|error| Status::internal(error.to_string()))?;
+        answer.metadata_mut().insert(keys::JOB, name);
+        Ok(answer)
     }
 
     async fn execute_query(&self, _: Request<ExecuteQueryParams>) -> Answer<ExecuteQueryResult> {

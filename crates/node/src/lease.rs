@@ -30,30 +30,27 @@ pub type Release = Arc<dyn Fn(Released) + Send + Sync>;
 
 /// The states of one job.
 pub struct Lease {
-    /// Taken when it is dropped.
-    states: Option<States>,
-    job: Option<String>,
+    job: String,
+    states: States,
     is_over: bool,
     release: Release,
 }
 
 impl Lease {
-    /// Of the job with these states; the first one says which it is.
-    pub fn new(states: States, release: Release) -> Lease {
+    /// Of the job of this name. Ballista tells of its states when a stage ends, so none may come for long.
+    pub fn new(job: String, states: States, release: Release) -> Lease {
         Lease {
-            states: Some(states),
-            job: None,
+            job,
+            states,
             is_over: false,
             release,
         }
     }
 }
 
-/// The job of a state, and whether it is its last one.
-fn seen(state: &GetJobStatusResult) -> Option<(String, bool)> {
-    let status = state.status.as_ref()?;
-    let is_over = matches!(status.status, Some(State::Failed(_) | State::Successful(_)));
-    Some((status.job_id.clone(), is_over))
+fn is_last(state: &GetJobStatusResult) -> bool {
+    let status = state.status.as_ref().and_then(|of| of.status.as_ref());
+    matches!(status, Some(State::Failed(_) | State::Successful(_)))
 }
 
 impl Stream for Lease {
@@ -63,36 +60,19 @@ impl Stream for Lease {
         if self.is_over {
             return Poll::Pending;
         }
-        let Some(states) = &mut self.states else {
-            return Poll::Ready(None);
-        };
-        let next = ready!(states.poll_next_unpin(context));
-        if let Some((job, is_over)) = next.iter().flatten().find_map(seen) {
-            self.job = Some(job);
-            self.is_over = is_over;
-        }
+        let next = ready!(self.states.poll_next_unpin(context));
+        self.is_over = next.iter().flatten().any(is_last);
         Poll::Ready(next)
     }
 }
 
 impl Drop for Lease {
     fn drop(&mut self) {
-        let (release, states) = (Arc::clone(&self.release), self.states.take());
-        match (self.job.take(), states) {
-            (Some(job), _) if self.is_over => release(Released::Over(job)),
-            (Some(job), _) => release(Released::Running(job)),
-            (None, Some(mut states)) => {
-                // The job is queued, and will say its name.
-                tokio::spawn(async move {
-                    while let Some(state) = states.next().await {
-                        if let Some((job, _)) = state.iter().find_map(seen) {
-                            return release(Released::Running(job));
-                        }
-                    }
-                });
-            }
-            (None, None) => {}
-        }
+        let job = std::mem::take(&mut self.job);
+        (self.release)(match self.is_over {
+            true => Released::Over(job),
+            false => Released::Running(job),
+        });
     }
 }
 
@@ -124,12 +104,12 @@ mod tests {
         let released = Arc::new(Mutex::new(None));
         let told = Arc::clone(&released);
         let release: Release = Arc::new(move |what| *told.lock().unwrap() = Some(what));
-        let mut lease = Lease::new(futures::stream::iter(states).boxed(), release);
+        let states = futures::stream::iter(states).boxed();
+        let mut lease = Lease::new("j".to_string(), states, release);
         for _ in 0..read {
             lease.next().await.unwrap().unwrap();
         }
         drop(lease);
-        tokio::task::yield_now().await;
         released.lock().unwrap().clone()
     }
 

@@ -7,6 +7,7 @@ use std::error::Error as StdError;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ballista_core::ConfigProducer;
 use ballista_core::config::{BallistaConfig, TaskSchedulingPolicy};
 use ballista_core::extension::SessionConfigExt;
 use ballista_core::serde::protobuf::scheduler_grpc_server::SchedulerGrpcServer;
@@ -55,14 +56,15 @@ async fn serve(
 ) -> Result<(), Box<dyn StdError + Send + Sync>> {
     let listener = TcpListener::bind((args.process.bind, args.port)).await?;
     let port = listener.local_addr()?.port();
-    let config = Arc::new(config(args, port, session, tls.clone()));
+    let options = options(session.clone());
+    let config = Arc::new(config(args, port, session, tls.clone(), &options));
     let cluster = BallistaCluster::new_from_config(&config).await?;
     let scheduler: Scheduler = create_scheduler(cluster, config).await?;
     let called = match tls {
         Some(_) => Called::AtRowsPort,
         None => Called::AtControlPort,
     };
-    let front = SchedulerGrpcServer::new(Front::new(scheduler, called))
+    let front = SchedulerGrpcServer::new(Front::new(scheduler, options, called))
         .max_decoding_message_size(MESSAGE_BYTES)
         .max_encoding_message_size(MESSAGE_BYTES);
     let mut server = Server::builder()
@@ -82,21 +84,23 @@ async fn serve(
     }
 }
 
+/// The options with which a job begins, before those of its client.
+fn options(session: Session) -> ConfigProducer {
+    Arc::new(move || {
+        let config = session.context().copied_config();
+        config
+            .with_option_extension(BallistaConfig::default())
+            .with_ballista_grpc_client_max_message_size(MESSAGE_BYTES)
+    })
+}
+
 fn config(
     args: &SchedulerArgs,
     port: u16,
     session: Session,
     tls: Option<Arc<Tls>>,
+    options: &ConfigProducer,
 ) -> SchedulerConfig {
-    let options = {
-        let session = session.clone();
-        move || {
-            let config = session.context().copied_config();
-            config
-                .with_option_extension(BallistaConfig::default())
-                .with_ballista_grpc_client_max_message_size(MESSAGE_BYTES)
-        }
-    };
     let state = move |config: SessionConfig| {
         let mut state = session.context().state();
         *state.config_mut() = config;
@@ -117,7 +121,7 @@ fn config(
         grpc_server_max_decoding_message_size: MESSAGE_BYTES as u32,
         grpc_server_max_encoding_message_size: MESSAGE_BYTES as u32,
         grpc_client_max_message_size: MESSAGE_BYTES as u32,
-        override_config_producer: Some(Arc::new(options)),
+        override_config_producer: Some(Arc::clone(options)),
         override_session_builder: Some(Arc::new(state)),
         override_physical_codec: Some(grouse_cluster::codec()),
         use_tls: tls.is_some(),
