@@ -357,11 +357,22 @@ fn classify_parquet(error: &ParquetError, position: Option<Position>) -> Error {
         ParquetError::NYI(text) => Error::Unsupported {
             message: tidy(text),
         },
+        ParquetError::General(text) if let Some(path) = missing_file(text) => Error::Io {
+            path: path.to_string(),
+            message: "it does not exist".to_string(),
+        },
         ParquetError::General(text) | ParquetError::EOF(text) | ParquetError::ArrowError(text) => {
             bad_file(text)
         }
         other => bad_file(&other.to_string()),
     }
+}
+
+/// The file whose footer is not there: DataFusion has the store's error as text.
+fn missing_file(text: &str) -> Option<&str> {
+    let footer = text.strip_prefix("Failed to fetch metadata for file ")?;
+    let (_, store) = footer.split_once("Object at location ")?;
+    Some(store.split_once(" not found: ")?.0)
 }
 
 fn bad_file(text: &str) -> Error {
@@ -592,6 +603,23 @@ mod tests {
                 column: 3
             }
         );
+    }
+
+    #[test]
+    fn a_footer_that_is_not_there_is_a_file_that_is_not_there() {
+        let text = "Failed to fetch metadata for file a.parquet: Object Store error: Object at location /a.parquet not found: No such file";
+        let error = Error::from(DataFusionError::from(ParquetError::General(
+            text.to_string(),
+        )));
+        assert!(
+            matches!(&error, Error::Io { path, .. } if path == "/a.parquet"),
+            "{error}"
+        );
+        let damaged = "Failed to fetch metadata for file a.parquet: Parquet error: no magic";
+        let error = Error::from(DataFusionError::from(ParquetError::General(
+            damaged.to_string(),
+        )));
+        assert!(matches!(error, Error::Format { .. }), "{error}");
     }
 
     #[test]
