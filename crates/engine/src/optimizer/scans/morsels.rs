@@ -613,7 +613,7 @@ fn morsels(files: &[MorselFile], workers: usize, asked_max: usize) -> Vec<Partit
             // Nobody waits for the last piece.
             1 => left,
             // Openings take a share of the work that grows as pieces shrink, and the others wait for the last piece: the
-            // sum is least at the geometric mean. 16 workers that group 10 M rows have 44 pieces by it instead of 12.
+            // sum is least at the geometric mean. 16 workers have 23 pieces of 10 M users by it, not 12.
             _ => {
                 let balanced = even.saturating_mul(known.worth(1)).isqrt();
                 known
