@@ -78,8 +78,6 @@ pub struct DamagedReport {
     pub files: u64,
     /// Statements that ended in an error.
     pub refused: u64,
-    /// Of these by a panic that is `KNOWN`.
-    pub known: u64,
     /// The largest share of memory that a process took.
     pub resident_bytes: u64,
     /// The longest that a process took.
@@ -92,12 +90,11 @@ impl fmt::Display for DamagedReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} damaged files of {} good ones, {} statements refused, {} by panics that are known, at most {} MB resident under a limit of {} MB, at most {:.1} s for \
+            "{} damaged files of {} good ones, {} statements refused, at most {} MB resident under a limit of {} MB, at most {:.1} s for \
              {FILES} files; the next seed is {}",
             self.files,
             GOOD.len(),
             self.refused,
-            self.known,
             self.resident_bytes >> 20,
             LIMIT_BYTES >> 20,
             self.longest.as_secs_f64(),
@@ -111,7 +108,6 @@ struct ReadingEnd {
     /// Why it is not right.
     fault: Option<String>,
     refused: u64,
-    known: u64,
     resident_bytes: u64,
     took: Duration,
 }
@@ -136,7 +132,6 @@ pub fn run(shell: &Path, seed: u64, rounds: u64, time: Duration) -> Result<Damag
             }
             report.files += FILES;
             report.refused += ended.refused;
-            report.known += ended.known;
             report.resident_bytes = report.resident_bytes.max(ended.resident_bytes);
             report.longest = report.longest.max(ended.took);
             for file in &files {
@@ -242,9 +237,8 @@ fn read_all(shell: &Path, folder: &Path, files: &[PathBuf]) -> Result<ReadingEnd
     };
     let said = fs::read(&errors).map_err(text)?;
     let said = String::from_utf8_lossy(&said);
-    let (words, known) = faults(&said);
     let resident = format!("{} MB resident", resident_bytes >> 20);
-    let fault = match (status, words) {
+    let fault = match (status, fault_in(&said)) {
         (None, _) => Some(format!("it did not end within {most:?}")),
         (_, Some(words)) => Some(words),
         (Some(status), _) if !matches!(status.code(), Some(0 | 1)) => Some(status.to_string()),
@@ -253,7 +247,6 @@ fn read_all(shell: &Path, folder: &Path, files: &[PathBuf]) -> Result<ReadingEnd
     };
     Ok(ReadingEnd {
         fault,
-        known,
         refused: said
             .lines()
             .filter(|line| line.starts_with("error"))
@@ -264,22 +257,17 @@ fn read_all(shell: &Path, folder: &Path, files: &[PathBuf]) -> Result<ReadingEnd
 }
 
 /// Words of messages that no file should be answered with.
-const BAD: [&str; 3] = ["please report", "statement_timeout", "overflowed its stack"];
+const BAD: [&str; 4] = [
+    "panicked at",
+    "please report",
+    "statement_timeout",
+    "overflowed its stack",
+];
 
-/// Panics of Parquet's decoders that are not mended yet; the statement ends in an internal error. Levels that end before
-/// their page, codes of more bits than there are.
-const KNOWN: [&str; 2] = ["/src/util/bit_chunk_iterator.rs:", "/src/util/bit_util.rs:"];
-
-/// The first fault that a process told of and that is not known, and how many known ones it told of.
-fn faults(said: &str) -> (Option<String>, u64) {
-    let is_known = |line: &&str| KNOWN.iter().any(|place| line.contains(place));
-    let panics = said.lines().filter(|line| line.contains("panicked at"));
-    let known = panics.clone().filter(is_known).count();
-    let unknown = panics.clone().find(|line| !is_known(line));
-    // Each known panic has its error.
+/// The first fault that a process told of.
+fn fault_in(said: &str) -> Option<String> {
     let is_bad = |line: &&str| BAD.iter().any(|word| line.contains(word));
-    let other = said.lines().filter(is_bad).nth(known);
-    (unknown.or(other).map(str::to_owned), known as u64)
+    said.lines().find(is_bad).map(str::to_owned)
 }
 
 /// The most memory that a process has had so far; 0 once it has ended.

@@ -23,6 +23,7 @@ use super::fixes::types::*;
 use super::fixes::*;
 use super::group_by::GroupByRule;
 use super::scans::codes::CodesRule;
+use super::scans::guarded::GuardRule;
 use super::scans::morsels::MorselsRule;
 use super::scans::recorded::RecordingRule;
 use super::scans::row_order::{DivideTables, RowOrderRule};
@@ -248,7 +249,8 @@ fn of_scans(
         Before(SANITY), ByOperator, RowOrderRule::new(morsels()), "rows that nothing groups, joins or sorts come in the order of their files and tables";
         Before(SANITY), ByMachine, CodesRule::new(Arc::clone(&footers)), "strings are read as codes of their dictionaries";
         Before(SANITY), ByMachine, OwnFilters,              "LIKE and comparisons of strings search views as they lie in memory";
-        Before(SANITY), ByMachine, RecordingRule,           "scans and filters tell the condition cache which rows match; last, since no rule knows their nodes";
+        Before(SANITY), ByMachine, RecordingRule,           "scans and filters tell the condition cache which rows match; after rules that look for DataFusion's nodes";
+        Before(SANITY), ByMachine, GuardRule,               "a decoder's panic is an error about the file; behind all rules that ask what a source is";
     }
 }
 

@@ -21,7 +21,7 @@ use datafusion::execution::TaskContext;
 use datafusion::physical_plan::ExecutionPlan;
 use futures::StreamExt;
 
-use super::location::named;
+use super::location::{name_in_store, named};
 use super::parquet::only_column;
 use crate::error::from_datafusion::PATH_UNKNOWN;
 use crate::error::{Error, Result};
@@ -206,11 +206,7 @@ async fn beyond_nanoseconds(
 }
 
 fn name_of(config: &FileScanConfig, file: &PartitionedFile) -> String {
-    let location = file.object_meta.location.as_ref();
-    match config.object_store_url.as_str() {
-        "file:///" => format!("/{location}"),
-        url => format!("{url}{location}"),
-    }
+    name_in_store(config.object_store_url.as_str(), &file.object_meta.location)
 }
 
 fn candidates(files: &[(FileScanConfig, PartitionedFile)]) -> String {

@@ -477,6 +477,14 @@ fn bad_glob(text: &str, error: &glob::PatternError) -> Error {
     }
 }
 
+/// The name by which a user knows a file of a store.
+pub(super) fn name_in_store(store: &str, location: &Path) -> String {
+    match store {
+        "file:///" => format!("/{location}"),
+        url => format!("{url}{location}"),
+    }
+}
+
 /// The same error with the name that the user knows the file by.
 pub(crate) fn named(error: Error, name: &str) -> Error {
     match error {

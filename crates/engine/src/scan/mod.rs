@@ -17,6 +17,7 @@ pub mod file_options;
 pub mod format;
 pub(crate) mod access;
 pub mod location;
+pub(crate) mod decoder_panics;
 mod web;
 pub mod stores;
 pub mod text;

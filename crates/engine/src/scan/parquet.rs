@@ -650,7 +650,7 @@ pub(crate) fn reading_as(known: &ParquetSource, schema: TableSchema) -> ParquetS
 
 /// The same scan of one column without a predicate; `None` if it is no Parquet scan.
 pub(crate) fn only_column(config: &FileScanConfig, index: usize) -> Option<FileScanConfig> {
-    let known = config.file_source().downcast_ref::<ParquetSource>()?;
+    let known = recording::parquet_source(config)?;
     let source = reading_as(known, known.table_schema().clone());
     let adapters = config.expr_adapter_factory.clone();
     let config = FileScanConfigBuilder::new(config.object_store_url.clone(), Arc::new(source));

@@ -92,6 +92,14 @@ macro_rules! wrapped_method {
             self.$inner.repartitioned(partitions, bytes_min, order, config)
         }
     };
+    ($inner:tt reorder_files) => {
+        fn reorder_files(
+            &self,
+            files: Vec<::datafusion::datasource::listing::PartitionedFile>,
+        ) -> Vec<::datafusion::datasource::listing::PartitionedFile> {
+            self.$inner.reorder_files(files)
+        }
+    };
     ($inner:tt apply_expressions) => {
         fn apply_expressions(
             &self,

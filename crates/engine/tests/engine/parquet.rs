@@ -501,3 +501,41 @@ fn a_damaged_page_index_is_told_once() {
     folder.check("SELECT sum(n) FROM '{}/x.parquet'", &["6"]);
     assert!(folder.session.take_warnings().is_empty());
 }
+
+// A page of more values than its levels made the decoder panic: an internal error, and words on standard error.
+#[test]
+fn levels_that_end_before_their_page_are_an_error() {
+    let folder = Folder::new();
+    let rows = (0..400).map(|row| (row % 2 == 1).then_some(row));
+    let column: ArrayRef = Arc::new(Int64Array::from_iter(rows));
+    let batch = RecordBatch::try_from_iter([("n", column)]).unwrap();
+    let mut bytes = Vec::new();
+    let mut writer = ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
+    writer.write(&batch).unwrap();
+    writer.close().unwrap();
+    // 51 bytes of levels: the number of their bytes, which is 50 times two and one.
+    let levels = bytes.windows(5).position(|at| at == [51, 0, 0, 0, 101]);
+    bytes[levels.unwrap() + 4] = 127;
+    // 450 values instead of 400, wherever the file counts them.
+    for at in 0..bytes.len() - 1 {
+        if bytes[at..at + 2] == [0xa0, 0x06] {
+            bytes[at..at + 2].copy_from_slice(&[0x84, 0x07]);
+        }
+    }
+    std::fs::write(folder.path("x.parquet"), bytes).unwrap();
+    for sql in [
+        "SELECT * FROM '{}/x.parquet'",
+        "SELECT sum(n) FROM '{}/x.parquet'",
+        "SELECT n, count(*) FROM '{}/x.parquet' WHERE n > 3 GROUP BY n",
+        "SELECT n FROM '{}/*.parquet' ORDER BY n LIMIT 3",
+    ] {
+        match folder.error(sql) {
+            Error::Format { path, message, .. } => {
+                assert!(path.ends_with("x.parquet"), "{sql}: {path}");
+                assert!(message.contains("damaged"), "{sql}: {message}");
+            }
+            other => panic!("{sql}: {other}"),
+        }
+    }
+    folder.check("SELECT 1", &["1"]);
+}

@@ -11,3 +11,4 @@ pub(crate) mod morsels;
 pub(crate) mod codes;
 mod ordered_coalesce;
 pub(crate) mod row_order;
+pub(crate) mod guarded;

@@ -31,6 +31,7 @@ use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricBuilder}
 use futures::stream::{BoxStream, Stream, StreamExt};
 use object_store::ObjectStore;
 
+use crate::scan::decoder_panics::GuardedSource;
 use crate::scan::parquet::condition_cache::{
     ConditionCache, Conjunction, FileVersion, MatchedRanges, RANGE_ROWS, range_words,
 };
@@ -275,10 +276,15 @@ impl fmt::Debug for ScanRecording {
 /// The Parquet scan that a node is, also one that is recorded.
 pub(crate) fn parquet_scan(scan: &DataSourceExec) -> Option<(&FileScanConfig, &ParquetSource)> {
     let config = scan.data_source().downcast_ref::<FileScanConfig>()?;
-    let source = config.file_source();
+    Some((config, parquet_source(config)?))
+}
+
+/// The Parquet source of a scan, also of one that is recorded or guarded.
+pub(super) fn parquet_source(config: &FileScanConfig) -> Option<&ParquetSource> {
+    let source = GuardedSource::unguarded(config.file_source());
     let recorded = source.downcast_ref::<RecordedSource>();
     let source = recorded.map_or(source, |recorded| &recorded.parquet);
-    Some((config, source.downcast_ref::<ParquetSource>()?))
+    source.downcast_ref::<ParquetSource>()
 }
 
 /// A Parquet source whose batches say of which piece they are.
