@@ -1,6 +1,6 @@
 //! Calls of functions written in Python: whose function runs on this thread, and that none runs when the interpreter ends.
 //!
-//! In: calls. Out: whether a connection is asked from within one of its own, and whether a call has to stop.
+//! In: calls. Out: whether a connection would wait for itself, also by way of others, and whether a call has to stop.
 //! Invariant: such a call holds a worker of the connection, so that a statement of the same one might wait for itself for ever.
 //! Once the interpreter begins to end, no call begins, and it waits for those that run: a thread within Python would be ended by
 //! it, and with it the process.
@@ -8,6 +8,7 @@
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::sleep;
 use std::time::Duration;
 
@@ -18,6 +19,9 @@ static RUNNING: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether the interpreter ends.
 static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+/// Of functions that wait for another connection: their own and that one, by their addresses.
+static WAITING: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
 
 thread_local! {
     /// The connection, by its address.
@@ -58,6 +62,53 @@ impl Drop for Calling {
 /// Whether a function of the connection at this address runs here.
 pub fn is_called_by(connection: usize) -> bool {
     CALLING.get() == connection
+}
+
+/// A wait of this thread for a connection, until it is dropped.
+#[derive(Debug)]
+pub struct Waiting(Option<(usize, usize)>);
+
+impl Waiting {
+    /// For the connection at this address; `None` if that one waits for the connection whose function runs here, maybe by way
+    /// of others: each would wait for the other.
+    pub fn of(connection: usize) -> Option<Waiting> {
+        let caller = CALLING.get();
+        if caller == 0 {
+            return Some(Waiting(None));
+        }
+        let mut waiting = all_waiting();
+        let mut awaited = vec![connection];
+        let mut at = 0;
+        while let Some(&one) = awaited.get(at) {
+            if one == caller {
+                return None;
+            }
+            for (by, of) in waiting.iter() {
+                if *by == one && !awaited.contains(of) {
+                    awaited.push(*of);
+                }
+            }
+            at += 1;
+        }
+        waiting.push((caller, connection));
+        Some(Waiting(Some((caller, connection))))
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        let Some(ended) = self.0 else {
+            return;
+        };
+        let mut waiting = all_waiting();
+        if let Some(at) = waiting.iter().position(|one| *one == ended) {
+            waiting.swap_remove(at);
+        }
+    }
+}
+
+fn all_waiting() -> MutexGuard<'static, Vec<(usize, usize)>> {
+    WAITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Has the interpreter wait for calls before it ends.

@@ -19,7 +19,7 @@ use pyo3::prelude::*;
 use crate::borrowed::Borrowed;
 use crate::error::raise;
 use crate::progress::Display;
-use crate::shared::Shared;
+use crate::shared::{Shared, wait_for};
 use crate::stop::{Begun, StopFlag};
 use crate::wait::Watch;
 
@@ -41,6 +41,8 @@ enum BatchSource {
         stream: SendableRecordBatchStream,
         display: Display,
         begun: Begun,
+        /// The address of its connection.
+        connection: usize,
     },
     /// Of a statement that has run already.
     Kept(IntoIter<RecordBatch>),
@@ -60,6 +62,7 @@ impl Running {
                 stream,
                 display,
                 begun,
+                connection: connection.address(),
             },
             watch: Watch::new(),
             flag: StopFlag::default(),
@@ -130,8 +133,10 @@ impl Running {
                 stream,
                 display,
                 begun,
+                connection,
             } => flag.check().and_then(|()| begun.check()).and_then(|()| {
                 in_time()?;
+                let _waiting = wait_for(*connection)?;
                 watch.wait(py, stream.next(), |py| {
                     flag.check()?;
                     begun.check()?;

@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::PyDict;
 
-use crate::calls::is_called_by;
+use crate::calls::{Waiting, is_called_by};
 use crate::error::{invalid, raise};
 use crate::options::{from_keywords, is_safe};
 use crate::progress::{Display, Show};
@@ -114,6 +114,7 @@ impl Shared {
         F::Output: Send,
     {
         let begun = self.begin();
+        let _waiting = wait_for(self.address())?;
         Watch::new().wait(py, future, |_| begun.check())
     }
 
@@ -132,6 +133,16 @@ impl Shared {
             std::mem::forget(session);
         }
     }
+}
+
+/// A wait for the connection at this address, unless that one waits for a function that runs here.
+pub fn wait_for(connection: usize) -> PyResult<Waiting> {
+    Waiting::of(connection).ok_or_else(|| {
+        invalid(
+            "connection",
+            "a statement of it waits for the function that calls it now, so that they would wait for each other; take another connection",
+        )
+    })
 }
 
 impl Drop for Shared {

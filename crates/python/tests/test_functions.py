@@ -340,6 +340,21 @@ def test_a_function_may_ask_another_connection_only(con):
     assert rows(con, "SELECT 1") == [(1,)]
 
 
+# Each waited for the other for ever.
+def test_functions_of_two_connections_that_call_each_other():
+    with grouse.connect(threads=1) as one, grouse.connect(threads=1) as other, grouse.connect(threads=1) as third:
+        one.create_function("there", lambda x: other.sql(f"SELECT further(v) FROM (VALUES ({x})) AS t(v)").fetchone()[0], ["BIGINT"], "BIGINT")
+        other.create_function("further", lambda x: third.sql(f"SELECT back(v) FROM (VALUES ({x})) AS t(v)").fetchone()[0], ["BIGINT"], "BIGINT")
+        third.create_function("back", lambda x: one.sql(f"SELECT {x} + 1").fetchone()[0], ["BIGINT"], "BIGINT")
+        for _ in range(2):
+            with pytest.raises(grouse.ExecutionError, match="wait for each other; take another connection"):
+                rows(one, "SELECT there(v) FROM (VALUES (1)) AS t(v)")
+        # Without a circle they go on.
+        third.remove_function("back")
+        third.create_function("back", lambda x: x + 10, ["BIGINT"], "BIGINT")
+        assert rows(one, "SELECT there(v) FROM (VALUES (1), (2)) AS t(v) ORDER BY v") == [(11,), (12,)]
+
+
 def test_no_rows_are_no_calls(con):
     calls = []
     con.create_function("called", lambda x: calls.append(x) or 1, ["BIGINT"], "BIGINT")

@@ -60,7 +60,7 @@ class Functions:
         exception_handling: "default" ends the statement with an error of its text, "return_null" gives NULL.
         side_effects: True calls it for each row, also where its arguments are the same.
 
-        A value that is not of return_type is an error. The function may run statements on other connections, not on this one.
+        A value that is not of return_type is an error. The function may run statements on other connections, not on this one or one that waits for it.
         Raises grouse.InvalidError for names that SQL or another function has.
         """
         if not callable(function):
