@@ -252,6 +252,9 @@ def test_names_that_are_taken(con):
         con.create_function("MINE", lambda x: x, ["BIGINT"], "BIGINT")
     with pytest.raises(grouse.InvalidError, match="SQL has a function 'upper'"):
         con.create_function("upper", lambda x: x, ["VARCHAR"], "VARCHAR")
+    for word in ("case", "Select", "where"):
+        with pytest.raises(grouse.InvalidError, match=f"'{word.lower()}' is a word of SQL's grammar"):
+            con.create_function(word, lambda x: x, ["BIGINT"], "BIGINT")
     with pytest.raises(grouse.InvalidError, match="no function 'upper' was registered"):
         con.remove_function("upper")
     assert con.remove_function("Mine") is con

@@ -21,6 +21,7 @@ pub(crate) mod decoder_panics;
 mod web;
 pub mod stores;
 pub mod text;
+pub(crate) mod reserved_words;
 pub mod csv;
 pub(crate) mod ipc;
 pub mod widen;

@@ -11,6 +11,7 @@ use parking_lot::Mutex;
 
 use super::Session;
 use crate::error::{Error, Result};
+use crate::scan::reserved_words::is_reserved;
 
 /// The functions of a session's caller, by name, with how steady their values are.
 #[derive(Debug, Default)]
@@ -49,6 +50,11 @@ impl Session {
                 "SQL has a function '{name}'; take another name"
             )));
         }
+        if is_reserved(&name) || !self.is_written_anywhere(&name).await {
+            return Err(refused(format!(
+                "'{name}' is a word of SQL's grammar; take another name"
+            )));
+        }
         let volatility = function.signature().volatility;
         let mut functions = self.shared.caller_functions.0.lock();
         self.context().register_udf(function);
@@ -70,16 +76,33 @@ impl Session {
     /// Whether a call of this name means something: of functions, macros, forms of SQL. The planner knows them all.
     async fn is_callable(&self, name: &str) -> bool {
         for arguments in ["", "NULL", "NULL, TRUE"] {
-            let planned = self.query(&format!("SELECT {name}({arguments})")).await;
-            let unknown = planned.map_err(|error| match error.kind() {
-                Error::UnknownFunction { name: of, .. } => of.eq_ignore_ascii_case(name),
-                _ => false,
-            });
-            if !matches!(unknown, Err(true)) {
+            if !self
+                .is_unknown(name, &format!("SELECT {name}({arguments})"))
+                .await
+            {
                 return true;
             }
         }
         false
+    }
+
+    /// Whether a call of this name is a call wherever an expression may stand, and not the begin of a clause.
+    async fn is_written_anywhere(&self, name: &str) -> bool {
+        let sql = format!(
+            "SELECT 1 + {name}(a), {name}(a) FROM (SELECT 1 AS a) AS t WHERE {name}(a) = 1 ORDER BY {name}(a)"
+        );
+        self.is_unknown(name, &sql).await
+    }
+
+    /// Whether all that is wrong with a query is that no function has this name.
+    async fn is_unknown(&self, name: &str, sql: &str) -> bool {
+        match self.query(sql).await {
+            Ok(_) => false,
+            Err(error) => match error.kind() {
+                Error::UnknownFunction { name: of, .. } => of.eq_ignore_ascii_case(name),
+                _ => false,
+            },
+        }
     }
 }
 

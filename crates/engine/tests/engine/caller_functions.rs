@@ -109,6 +109,13 @@ fn names_that_mean_something_are_refused() {
             "{refused}"
         );
     }
+    for name in [
+        "case", "when", "select", "where", "with", "values", "explain",
+    ] {
+        let refused = register(&session, name).unwrap_err().to_string();
+        let expected = format!("'{name}' is a word of SQL's grammar; take another name");
+        assert!(refused.contains(&expected), "{refused}");
+    }
     for name in ["Upper", "a b", "1a", "", "a.b", "f()"] {
         let refused = register(&session, name).unwrap_err().to_string();
         assert!(refused.contains("has to be a word"), "{refused}");

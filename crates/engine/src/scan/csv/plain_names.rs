@@ -6,12 +6,7 @@
 
 use icu_normalizer::DecomposingNormalizer;
 
-/// What SQL reserves, as PostgreSQL and DuckDB list it.
-const RESERVED: &str = "all analyse analyze and any array as asc asymmetric both case cast check collate column constraint \
-    create default deferrable desc describe distinct do else end except false fetch for foreign from group having in \
-    initially intersect into lambda lateral leading limit not null offset on only or order pivot placing primary qualify \
-    references returning select show some summarize symmetric table then to trailing true union unique unpivot user using \
-    variadic when where window with";
+use crate::scan::reserved_words::is_reserved;
 
 /// The name as such a word: letters without their accents, `_` for blanks, all else left out.
 pub(super) fn plain_name(name: &str) -> String {
@@ -24,7 +19,7 @@ pub(super) fn plain_name(name: &str) -> String {
     let plain: String = plain.collect();
     let needs_prefix = plain.is_empty()
         || plain.starts_with(|first: char| first.is_ascii_digit())
-        || RESERVED.split_ascii_whitespace().any(|word| word == plain);
+        || is_reserved(&plain);
     match needs_prefix {
         true => format!("_{plain}"),
         false => plain,
