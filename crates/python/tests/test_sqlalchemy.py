@@ -100,6 +100,29 @@ def test_changes(engine, orders):
         assert connection.execute(sa.select(orders.c.id, orders.c.note).order_by(orders.c.id)).all() == [(1, "low"), (2, "low"), (4, "n")]
 
 
+def test_constraints_of_tables(engine):
+    metadata = sa.MetaData()
+    sa.Table(
+        "kept",
+        metadata,
+        sa.Column("id", sa.Integer, primary_key=True),
+        sa.Column("code", sa.String, unique=True),
+        sa.Column("a", sa.Integer),
+        sa.Column("b", sa.Integer),
+        sa.UniqueConstraint("b", "a"),
+        sa.CheckConstraint("a > 1"),
+    )
+    metadata.create_all(engine)
+    inspector = sa.inspect(engine)
+    unique = sorted(one["column_names"] for one in inspector.get_unique_constraints("kept"))
+    assert unique == [["b", "a"], ["code"]]
+    assert [one["sqltext"] for one in inspector.get_check_constraints("kept")] == ["a > 1"]
+    reflected = sa.Table("kept", sa.MetaData(), autoload_with=engine)
+    found = {type(one).__name__ for one in reflected.constraints}
+    assert found == {"PrimaryKeyConstraint", "UniqueConstraint", "CheckConstraint"}
+    metadata.drop_all(engine)
+
+
 def test_what_tables_are(engine, orders):
     with engine.begin() as connection:
         connection.execute(sa.text("CREATE VIEW cheap AS SELECT id FROM orders WHERE amount < 50"))

@@ -5,7 +5,7 @@
 //! NOT NULL and PRIMARY KEY, passes CHECK, and repeats in UNIQUE.
 //! Not here: how constraints are written (sql/changes/constraints.rs).
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ use datafusion::execution::{SendableRecordBatchStream, SessionState, TaskContext
 use datafusion::logical_expr::dml::InsertOp;
 use datafusion::logical_expr::{CreateMemoryTable, Expr};
 use datafusion::physical_expr::PhysicalExpr;
+use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, collect_partitioned};
 use datafusion::sql::sqlparser::ast::Ident;
 use futures::TryStreamExt;
@@ -110,6 +111,15 @@ impl Rules {
             not_null: self.not_null.iter().map(name).collect(),
             checks: self.checks(),
         }
+    }
+
+    /// The conditions as SQL, each with the names of its columns.
+    pub(crate) fn conditions(&self) -> impl Iterator<Item = (&str, Vec<String>)> {
+        self.checks.iter().map(|(condition, text)| {
+            let names = collect_columns(condition).into_iter();
+            let names: BTreeSet<String> = names.map(|column| column.name().to_string()).collect();
+            (text.as_str(), names.into_iter().collect())
+        })
     }
 
     /// The conditions as SQL.

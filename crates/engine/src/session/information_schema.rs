@@ -2,7 +2,7 @@
 //!
 //! In: the session's catalogs and table functions. Out: the schema's tables.
 //! Invariant: types have the names that DESCRIBE gives them, places of columns count from 1, `views` has views alone.
-//! Not here: DESCRIBE and SHOW TABLES (sql/expand/describe.rs).
+//! Not here: constraints (constraint_tables.rs), DESCRIBE and SHOW TABLES (sql/expand/describe.rs).
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,6 +22,7 @@ use datafusion::logical_expr::{
     lit,
 };
 
+use super::constraint_tables;
 use crate::error::types::type_name;
 
 /// Its name.
@@ -56,15 +57,21 @@ impl InformationSchema {
 #[async_trait]
 impl SchemaProvider for InformationSchema {
     fn table_names(&self) -> Vec<String> {
-        self.datafusion()
-            .map_or_else(Vec::new, |datafusion| datafusion.table_names())
+        let datafusion = self.datafusion().into_iter();
+        let names = datafusion.flat_map(|datafusion| datafusion.table_names());
+        let own = constraint_tables::NAMES.iter().map(ToString::to_string);
+        names.chain(own).collect()
     }
 
     async fn table(&self, name: &str) -> Result<Option<Arc<dyn TableProvider>>> {
         let name = name.to_lowercase();
-        let Some(datafusion) = self.datafusion() else {
+        let (Some(catalogs), Some(datafusion)) = (self.catalogs.upgrade(), self.datafusion())
+        else {
             return Ok(None);
         };
+        if let Some(table) = constraint_tables::table(&*catalogs, NAME, &name).await? {
+            return Ok(Some(table));
+        }
         let Some(table) = datafusion.table(&name).await? else {
             return Ok(None);
         };
@@ -79,8 +86,9 @@ impl SchemaProvider for InformationSchema {
 
     fn table_exist(&self, name: &str) -> bool {
         let name = name.to_lowercase();
-        self.datafusion()
-            .is_some_and(|datafusion| datafusion.table_exist(&name))
+        let is_own = constraint_tables::NAMES.contains(&name.as_str());
+        let datafusion = self.datafusion();
+        datafusion.is_some_and(|datafusion| is_own || datafusion.table_exist(&name))
     }
 }
 

@@ -14,6 +14,7 @@ mod returned_rows;
 mod row_changes;
 mod inserted_rows;
 mod merged_rows;
+mod constraint_tables;
 mod information_schema;
 pub(crate) mod workers;
 mod machine;

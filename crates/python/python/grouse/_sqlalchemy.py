@@ -273,15 +273,29 @@ class GrouseDialect(default.DefaultDialect):
 
     @reflection.cache
     def get_unique_constraints(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> list[Any]:
-        """None: DESCRIBE does not say which columns are unique together."""
+        """Without their names, which tables do not keep."""
         self._described(connection, table_name, schema)
-        return []
+        text = (
+            "SELECT constraint_name, column_name FROM information_schema.key_column_usage WHERE table_schema = ? AND table_name = ? "
+            "AND constraint_name IN (SELECT constraint_name FROM information_schema.table_constraints "
+            "WHERE table_schema = ? AND table_name = ? AND constraint_type = 'UNIQUE') ORDER BY constraint_name, ordinal_position"
+        )
+        columns: dict[str, list[str]] = {}
+        for name, column in connection.exec_driver_sql(text, (schema or _SCHEMA, table_name) * 2):
+            columns.setdefault(name, []).append(column)
+        return [{"name": None, "column_names": names} for names in columns.values()]
 
     @reflection.cache
     def get_check_constraints(self, connection: Any, table_name: str, schema: str | None = None, **kw: Any) -> list[Any]:
-        """None: DESCRIBE does not say them."""
+        """Without their names, which tables do not keep."""
         self._described(connection, table_name, schema)
-        return []
+        text = (
+            "SELECT check_clause FROM information_schema.check_constraints AS c JOIN information_schema.table_constraints AS t "
+            "ON c.constraint_schema = t.constraint_schema AND c.constraint_name = t.constraint_name "
+            "WHERE t.table_schema = ? AND t.table_name = ? AND t.constraint_type = 'CHECK' ORDER BY c.constraint_name"
+        )
+        clauses = connection.exec_driver_sql(text, (schema or _SCHEMA, table_name)).scalars()
+        return [{"name": None, "sqltext": clause} for clause in clauses]
 
 
 # What SQLAlchemy asks for by an attribute of the class.
