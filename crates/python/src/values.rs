@@ -41,8 +41,7 @@ pub fn column(values: &[Bound<'_, PyAny>], kind: &DataType) -> PyResult<ArrayRef
         UInt32 => integers::<UInt32Type>(values, kind)?,
         UInt64 => integers::<UInt64Type>(values, kind)?,
         Float32 => {
-            let narrow = |value: &Bound<'_, PyAny>| float(value).map(|number| number as f32);
-            let numbers = each(values, kind, narrow)?;
+            let numbers = each(values, kind, narrow_float)?;
             Arc::new(PrimitiveArray::<Float32Type>::from(numbers))
         }
         Float64 => Arc::new(PrimitiveArray::<Float64Type>::from(each(
@@ -135,6 +134,13 @@ fn float(value: &Bound<'_, PyAny>) -> Option<f64> {
     let is_number = value.is_instance_of::<PyFloat>() || value.is_instance_of::<PyInt>();
     let is_number = is_number && !value.is_instance_of::<PyBool>();
     is_number.then(|| value.extract().ok()).flatten()
+}
+
+/// A number of 32 bits; one beyond them is none.
+fn narrow_float(value: &Bound<'_, PyAny>) -> Option<f32> {
+    let number = float(value)?;
+    let narrow = number as f32;
+    (narrow.is_finite() || !number.is_finite()).then_some(narrow)
 }
 
 /// Text; a UUID is some, too.

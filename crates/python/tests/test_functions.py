@@ -420,3 +420,13 @@ def test_a_query_that_is_over_calls_no_more(con):
     assert con.sql("SELECT 1").fetchall() == [(1,)]
     time.sleep(0.1)
     assert len(calls) <= after + 4
+
+
+# A double beyond FLOAT became infinity.
+def test_a_float_that_does_not_fit_is_an_error(con):
+    con.create_function("far", lambda x: x, ["DOUBLE"], "FLOAT")
+    assert rows(con, "SELECT far(v) FROM (VALUES (0.5), (-3.4028234663852886e38)) AS t(v)") == [(0.5,), (-3.4028234663852886e38,)]
+    assert rows(con, "SELECT far('-inf'::DOUBLE)") == [(float("-inf"),)]
+    for far in ("1e300", "-1e39"):
+        with pytest.raises(grouse.ExecutionError, match=r"function 'far' returned .* is no FLOAT"):
+            rows(con, f"SELECT far(v) FROM (VALUES ({far}::DOUBLE)) AS t(v)")
