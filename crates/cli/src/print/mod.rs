@@ -181,9 +181,25 @@ impl From<ArrowError> for PrintError {
     fn from(error: ArrowError) -> Self {
         match error {
             ArrowError::IoError(_, error) => PrintError::Io(error),
-            other => PrintError::Value(other.to_string()),
+            other => {
+                let message = other.to_string();
+                PrintError::Value(beyond_years(&message).unwrap_or(message))
+            }
         }
     }
+}
+
+/// What is said of a date or a timestamp that no calendar reaches.
+fn beyond_years(message: &str) -> Option<String> {
+    let (_, number) = message.split_once("Failed to convert ")?;
+    let (number, of) = number.split_once(" to ")?;
+    let kind = match of.contains("Timestamp") {
+        true => "timestamp",
+        false => "date",
+    };
+    Some(format!(
+        "the {kind} with the number {number} is beyond the years that can be written; cast it to BIGINT"
+    ))
 }
 
 impl From<ParquetError> for PrintError {
@@ -302,5 +318,15 @@ mod tests {
         let schema = with_unique_names(&Arc::new(Schema::new(fields)));
         let names: Vec<&String> = schema.fields().iter().map(|f| f.name()).collect();
         assert_eq!(names, ["id", "id_2", "id_1", "id_3"]);
+    }
+
+    #[test]
+    fn years_that_cannot_be_written() {
+        let error =
+            ArrowError::CastError("Failed to convert 7 to datetime for Timestamp(s)".into());
+        let error = PrintError::from(error).to_string();
+        let expected = "the timestamp with the number 7 is beyond the years that can be written";
+        assert!(error.contains(expected), "{error}");
+        assert!(!error.contains("Timestamp"), "{error}");
     }
 }

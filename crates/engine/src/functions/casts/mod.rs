@@ -17,6 +17,7 @@ pub(in crate::functions) mod zones;
 pub(in crate::functions) mod value_text;
 pub(in crate::functions) mod bytes_text;
 pub(in crate::functions) mod far_dates;
+pub(in crate::functions) mod numbered_days;
 pub(in crate::functions) mod nested_casts;
 pub(in crate::functions) mod decimal_doubles;
 pub(in crate::functions) mod near_doubles;
@@ -34,6 +35,7 @@ pub(in crate::functions) fn kinds() -> Vec<FunctionKind<ScalarUDF>> {
         scalar::<near_doubles::CheckedDouble>(),
         scalar::<own_cast::CastFunction<decimal_doubles::NearestDouble>>(),
         scalar::<own_cast::CastFunction<nested_casts::NestedCast>>(),
+        scalar::<own_cast::CastFunction<numbered_days::DateOfNumber>>(),
         scalar::<own_cast::CastFunction<text_casts::TextCast>>(),
         scalar::<own_cast::CastFunction<value_text::TextOfValue>>(),
         scalar::<zones::Zoned>(),

@@ -13,13 +13,15 @@ use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{DFSchema, Result, ScalarValue};
-use datafusion::logical_expr::{BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator};
+use datafusion::logical_expr::{
+    BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast,
+};
 use datafusion::optimizer::AnalyzerRule;
 
 use crate::functions::{
-    Halves, decimal_quotient, is_bytes_cast, is_long_decimal, is_nested_cast, is_text_cast,
-    is_written_here, is_zone_cast, is_zone_sum, nearest_double, nested_cast, read_strings,
-    text_cast, text_of_bytes, text_of_value, zone_cast, zone_sum,
+    Halves, date_of_number, decimal_quotient, is_bytes_cast, is_long_decimal, is_nested_cast,
+    is_text_cast, is_written_here, is_zone_cast, is_zone_sum, nearest_double, nested_cast,
+    read_strings, text_cast, text_of_bytes, text_of_value, zone_cast, zone_sum,
 };
 use crate::optimizer::fixes::types::compared::in_scope;
 use crate::optimizer::fixes::{each_named, each_plan};
@@ -42,17 +44,20 @@ impl AnalyzerRule for OwnCasts {
     }
 }
 
-/// The columns of grouping sets, too: a cast of ours has the name that the cast had, but for those of bytes, which stay.
+/// The columns of grouping sets, too: a cast of ours has the name that the cast had, but for those of bytes and of decimals to
+/// booleans, which stay.
 fn in_grouping_sets(plan: LogicalPlan, schema: &DFSchema) -> Result<Transformed<LogicalPlan>> {
-    let is_of_bytes = |part: &Expr| match part {
+    let stays = |part: &Expr| match part {
         Expr::Cast(cast) => {
             let of = cast.expr.get_type(schema);
-            of.is_ok_and(|of| is_bytes_cast(&of, cast.field.data_type()))
+            let to = cast.field.data_type();
+            let is_renamed = |of: &DataType| *to == DataType::Boolean && of.is_decimal();
+            of.is_ok_and(|of| is_bytes_cast(&of, to) || is_renamed(&of))
         }
         _ => false,
     };
     plan.map_expressions(|expr| match expr {
-        Expr::GroupingSet(_) => expr.transform_up(|part| match is_of_bytes(&part) {
+        Expr::GroupingSet(_) => expr.transform_up(|part| match stays(&part) {
             true => Ok(Transformed::no(part)),
             false => in_part(part, schema),
         }),
@@ -166,6 +171,24 @@ fn own_cast(expr: &mut Expr, to: &DataType, is_try: bool, schema: &DFSchema) -> 
     if *to == DataType::Float64 && is_long_decimal(&of) {
         return Some(nearest_double(take()));
     }
+    if *to == DataType::Date32 && of.is_integer() {
+        return Some(date_of_number(take(), is_try));
+    }
+    match (&of, to) {
+        (of, DataType::Boolean) if of.is_decimal() => {
+            let zero = ScalarValue::new_zero(of).ok()?;
+            return Some(take().not_eq(Expr::Literal(zero, None)));
+        }
+        // TRUE is 1, as of integers, which are all that DataFusion casts it to.
+        (DataType::Boolean, to) if to.is_decimal() => {
+            let one = cast(take(), DataType::Int32);
+            return Some(match is_try {
+                true => Expr::TryCast(TryCast::new(Box::new(one), to.clone())),
+                false => cast(one, to.clone()),
+            });
+        }
+        _ => {}
+    }
     if !is_nested_cast(&of, to) {
         return None;
     }
@@ -179,6 +202,10 @@ fn own_cast(expr: &mut Expr, to: &DataType, is_try: bool, schema: &DFSchema) -> 
         is_try,
         halves,
     ))
+}
+
+fn cast(expr: Expr, to: DataType) -> Expr {
+    Expr::Cast(Cast::new(Box::new(expr), to))
 }
 
 /// A timestamp with a zone and an interval, added or subtracted.
