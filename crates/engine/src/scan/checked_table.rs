@@ -10,13 +10,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use datafusion::arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
-use datafusion::arrow::datatypes::{DataType, Field, Float32Type, Float64Type, Schema, SchemaRef};
-use datafusion::arrow::row::{RowConverter, SortField};
+use datafusion::arrow::array::{Array, AsArray, RecordBatch};
+use datafusion::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::catalog::{MemTable, Session, TableProvider};
 use datafusion::common::{
-    Constraint, Constraints as KnownKeys, DFSchema, DataFusionError, Result, SchemaExt,
+    Constraint, Constraints as KnownKeys, DFSchema, DataFusionError, HashSet, Result, SchemaExt,
 };
 use datafusion::datasource::TableType;
 use datafusion::datasource::sink::{DataSink, DataSinkExec};
@@ -33,6 +32,7 @@ use futures::TryStreamExt;
 use crate::error::Error;
 use crate::scan::constraints::{Constraints, KeyKind, UniqueKey};
 use crate::scan::error_location::locate_error;
+use crate::scan::row_keys::RowKey;
 use crate::scan::schema::replacing_now;
 use crate::scan::wrapped::as_wrapped;
 
@@ -139,6 +139,16 @@ impl Rules {
 
     /// Whether `new` rows may stand beside the `old` ones.
     pub(crate) fn check(&self, old: &[RecordBatch], new: &[RecordBatch]) -> Result<()> {
+        self.check_change(old, &HashSet::new(), new)
+    }
+
+    /// Whether `new` rows may stand beside the `old` ones without those at the places `gone`.
+    pub(super) fn check_change(
+        &self,
+        old: &[RecordBatch],
+        gone: &HashSet<usize>,
+        new: &[RecordBatch],
+    ) -> Result<()> {
         for batch in new {
             for &column in &self.not_null {
                 if batch.column(column).logical_null_count() > 0 {
@@ -158,7 +168,7 @@ impl Rules {
         }
         self.keys
             .iter()
-            .try_for_each(|(columns, kind)| check_key(columns, *kind, old, new))
+            .try_for_each(|(columns, kind)| check_key((columns, *kind), (old, gone), new))
     }
 }
 
@@ -185,55 +195,65 @@ fn place_of(name: &Ident, schema: &SchemaRef) -> Result<usize> {
     })
 }
 
+/// Whether no two rows have the same key. The old ones, which have not, are looked up among the new ones.
 fn check_key(
-    columns: &[usize],
-    kind: KeyKind,
-    old: &[RecordBatch],
+    (columns, kind): (&[usize], KeyKind),
+    (old, gone): (&[RecordBatch], &HashSet<usize>),
     new: &[RecordBatch],
 ) -> Result<()> {
     let Some(first) = new.first() else {
         return Ok(());
     };
-    let schema = first.schema();
-    let fields = columns
-        .iter()
-        .map(|&column| schema.field(column).data_type());
-    let fields = fields.map(|kind| SortField::new(kind.clone())).collect();
-    let converter = RowConverter::new(fields)?;
+    let key = RowKey::new(columns, kind, &first.schema())?;
     let mut seen: HashSet<Box<[u8]>> = HashSet::new();
-    for batch in old.iter().chain(new) {
-        let values: Vec<ArrayRef> = columns
-            .iter()
-            .map(|&column| without_negative_zero(batch.column(column)))
-            .collect();
-        let rows = converter.convert_columns(&values)?;
-        for (index, row) in rows.iter().enumerate() {
-            let has_null = || values.iter().any(|column| column.is_null(index));
-            if kind != KeyKind::UniqueNulls && has_null() {
-                continue;
+    for batch in new {
+        key.each(batch, |row, values| match seen.insert(Box::from(values)) {
+            true => Ok(()),
+            false => Err(repeated((columns, kind), &key, batch, row)),
+        })?;
+    }
+    if seen.is_empty() {
+        return Ok(());
+    }
+    let mut start = 0;
+    for batch in old {
+        key.each(batch, |row, values| {
+            match seen.contains(values) && !gone.contains(&(start + row)) {
+                true => Err(repeated((columns, kind), &key, batch, row)),
+                false => Ok(()),
             }
-            if !seen.insert(Box::from(row.as_ref())) {
-                let names = columns
-                    .iter()
-                    .map(|&column| schema.field(column).name().clone());
-                let shown: std::result::Result<Vec<String>, _> = values
-                    .iter()
-                    .map(|column| array_value_to_string(column, index))
-                    .collect();
-                return Err(violated(format!(
-                    "{} ({}) has the value {} twice",
-                    if kind == KeyKind::Primary {
-                        "PRIMARY KEY"
-                    } else {
-                        "UNIQUE"
-                    },
-                    names.collect::<Vec<_>>().join(", "),
-                    shown?.join(", "),
-                )));
-            }
-        }
+        })?;
+        start += batch.num_rows();
     }
     Ok(())
+}
+
+fn repeated(
+    (columns, kind): (&[usize], KeyKind),
+    key: &RowKey<'_>,
+    rows: &RecordBatch,
+    row: usize,
+) -> DataFusionError {
+    let schema = rows.schema();
+    let names = columns.iter();
+    let names: Vec<&str> = names
+        .map(|&column| schema.field(column).name().as_str())
+        .collect();
+    let values = key.values(rows);
+    let shown: std::result::Result<Vec<String>, _> = values
+        .iter()
+        .map(|column| array_value_to_string(column, row))
+        .collect();
+    let shown = match shown {
+        Ok(shown) => shown.join(", "),
+        Err(error) => return error.into(),
+    };
+    let kind = match kind {
+        KeyKind::Primary => "PRIMARY KEY",
+        _ => "UNIQUE",
+    };
+    let names = names.join(", ");
+    violated(format!("{kind} ({names}) has the value {shown} twice"))
 }
 
 pub(super) fn nullable(schema: &SchemaRef) -> SchemaRef {
@@ -244,21 +264,6 @@ pub(super) fn nullable(schema: &SchemaRef) -> SchemaRef {
         fields.collect::<Vec<_>>(),
         metadata,
     ))
-}
-
-/// -0.0 equals 0.0.
-pub(super) fn without_negative_zero(values: &ArrayRef) -> ArrayRef {
-    match values.data_type() {
-        DataType::Float32 => {
-            let plain = values.as_primitive::<Float32Type>();
-            Arc::new(plain.unary::<_, Float32Type>(|value| value + 0.0))
-        }
-        DataType::Float64 => {
-            let plain = values.as_primitive::<Float64Type>();
-            Arc::new(plain.unary::<_, Float64Type>(|value| value + 0.0))
-        }
-        _ => Arc::clone(values),
-    }
 }
 
 /// Makes a table of the rows of a query; one that is replaced goes when the rows are there and keep the constraints.
@@ -492,18 +497,29 @@ impl DataSink for CheckedSink {
         _: &Arc<TaskContext>,
     ) -> Result<u64> {
         let new: Vec<RecordBatch> = data.try_collect().await?;
-        let Some(part) = self.rows.batches.first() else {
-            return Ok(0);
-        };
-        // Held until the rows are there, so that no other statement writes a row of the same key meanwhile.
-        let mut first = part.write().await;
+        append(&self.rows, Some(&self.rules), new).await
+    }
+}
+
+/// Puts rows behind those of a table, if they keep its rules beside these; their number.
+pub(super) async fn append(
+    table: &MemTable,
+    rules: Option<&Rules>,
+    new: Vec<RecordBatch>,
+) -> Result<u64> {
+    let Some(part) = table.batches.first() else {
+        return Ok(0);
+    };
+    // Held until the rows are there, so that no other statement writes a row of the same key meanwhile.
+    let mut first = part.write().await;
+    if let Some(rules) = rules {
         let mut old = first.clone();
-        for part in self.rows.batches.iter().skip(1) {
+        for part in table.batches.iter().skip(1) {
             old.extend(part.read().await.iter().cloned());
         }
-        self.rules.check(&old, &new)?;
-        let rows = new.iter().map(|batch| batch.num_rows() as u64).sum();
-        first.extend(with_schema(new, &self.rows.schema())?);
-        Ok(rows)
+        rules.check(&old, &new)?;
     }
+    let rows = new.iter().map(|batch| batch.num_rows() as u64).sum();
+    first.extend(with_schema(new, &table.schema())?);
+    Ok(rows)
 }

@@ -1,17 +1,14 @@
 //! Rows that are to be inserted, against the keys of those that are there.
 //!
 //! In: keys of a table, its rows, new rows. Out: for each new row whether a key has its values already, and in which row.
-//! Invariant: values are equal where checked_table.rs takes them for the same: -0.0 is 0.0; NULL is no value but in UNIQUE NULLS
-//! NOT DISTINCT.
-//! Not here: what is done about it (session/inserted_rows.rs).
+//! Invariant: keys are equal where the constraints say so. A map has the keys of new rows alone: a table is large, and a statement
+//! mostly inserts few rows.
+//! Not here: values of keys (row_keys.rs); what is done about it (session/inserted_rows.rs).
 
-use std::collections::HashMap;
+use datafusion::arrow::array::RecordBatch;
+use datafusion::common::{HashMap, HashSet, Result};
 
-use datafusion::arrow::array::{Array, ArrayRef, RecordBatch};
-use datafusion::arrow::row::{RowConverter, SortField};
-use datafusion::common::Result;
-
-use super::checked_table::without_negative_zero;
+use super::row_keys::RowKey;
 use crate::scan::constraints::KeyKind;
 
 /// What a new row meets.
@@ -32,12 +29,13 @@ pub(crate) fn met(
 ) -> Result<Vec<Met>> {
     let mut known = Vec::with_capacity(keys.len());
     for (columns, kind) in keys {
-        let key = Key::new(columns, *kind, new)?;
-        let mut places: HashMap<Box<[u8]>, Met> = HashMap::with_capacity(old.num_rows());
-        for (place, values) in key.values(old)?.into_iter().enumerate() {
-            places.extend(values.map(|values| (values, Met::Row(place))));
-        }
-        known.push((places, key.values(new)?));
+        let key = RowKey::new(columns, *kind, &new.schema())?;
+        let mut values: Vec<Option<Box<[u8]>>> = vec![None; new.num_rows()];
+        key.each(new, |row, value| {
+            values[row] = Some(Box::from(value));
+            Ok(())
+        })?;
+        known.push((there_of(&key, old, &values)?, values));
     }
     let mut all = Vec::with_capacity(new.num_rows());
     for row in 0..new.num_rows() {
@@ -55,47 +53,28 @@ pub(crate) fn met(
     Ok(all)
 }
 
-/// The columns of a key, and how their values become bytes.
-struct Key<'a> {
-    columns: &'a [usize],
-    kind: KeyKind,
-    converter: RowConverter,
-}
-
-impl Key<'_> {
-    fn new<'a>(columns: &'a [usize], kind: KeyKind, rows: &RecordBatch) -> Result<Key<'a>> {
-        let types = columns
-            .iter()
-            .map(|&column| rows.column(column).data_type());
-        let fields = types.map(|kind| SortField::new(kind.clone()));
-        Ok(Key {
-            columns,
-            kind,
-            converter: RowConverter::new(fields.collect())?,
-        })
-    }
-
-    /// The values of each row as bytes; none where NULL keeps a row apart from all others.
-    fn values(&self, rows: &RecordBatch) -> Result<Vec<Option<Box<[u8]>>>> {
-        let columns = self.columns.iter();
-        let columns: Vec<ArrayRef> = columns
-            .map(|&column| without_negative_zero(rows.column(column)))
-            .collect();
-        let converted = self.converter.convert_columns(&columns)?;
-        let values = converted.iter().enumerate().map(|(place, values)| {
-            let has_null = || columns.iter().any(|column| column.is_null(place));
-            let is_apart = self.kind != KeyKind::UniqueNulls && has_null();
-            (!is_apart).then(|| Box::from(values.as_ref()))
-        });
-        Ok(values.collect())
-    }
+/// Where the rows are that have one of these values.
+fn there_of(
+    key: &RowKey<'_>,
+    rows: &RecordBatch,
+    values: &[Option<Box<[u8]>>],
+) -> Result<HashMap<Box<[u8]>, Met>> {
+    let wanted: HashSet<&[u8]> = values.iter().flatten().map(AsRef::as_ref).collect();
+    let mut places = HashMap::new();
+    key.each(rows, |place, value| {
+        if wanted.contains(value) {
+            places.insert(Box::from(value), Met::Row(place));
+        }
+        Ok(())
+    })?;
+    Ok(places)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
-    use datafusion::arrow::array::{Float64Array, Int64Array};
+    use datafusion::arrow::array::{ArrayRef, Float64Array, Int64Array};
 
     use super::*;
 

@@ -40,6 +40,7 @@ pub mod files;
 pub mod views;
 pub mod schema;
 pub(crate) mod constraints;
+mod row_keys;
 pub(crate) mod checked_table;
 pub(crate) mod numbers;
 pub(crate) mod replaced_rows;

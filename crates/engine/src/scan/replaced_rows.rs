@@ -9,15 +9,38 @@ use std::sync::Arc;
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::catalog::{MemTable, TableProvider};
-use datafusion::common::Result;
+use datafusion::common::{HashSet, Result};
 use datafusion::logical_expr::Expr;
 
-use super::checked_table::{CheckedTable, Rules, nullable, with_schema};
-use crate::error::Error;
+use super::checked_table::{CheckedTable, Rules, append, nullable, with_schema};
 use crate::scan::constraints::{Constraints, KeyKind};
 
 /// Rows of a table, as they are at one time.
 type TableRows = Vec<Vec<RecordBatch>>;
+
+/// What becomes of the rows of a table.
+pub(crate) struct NewRows<'a> {
+    /// All of them afterwards.
+    pub all: Vec<RecordBatch>,
+    /// Those before, of which some stay and keep the rules as they did.
+    pub before: &'a [RecordBatch],
+    /// Places of those that do not stay.
+    pub gone: HashSet<usize>,
+    /// Those that have not been there.
+    pub new: Vec<RecordBatch>,
+}
+
+impl NewRows<'_> {
+    /// Rows that are all new.
+    pub(crate) fn all_new(rows: Vec<RecordBatch>) -> Self {
+        NewRows {
+            new: rows.clone(),
+            all: rows,
+            before: &[],
+            gone: HashSet::new(),
+        }
+    }
+}
 
 /// A table whose rows can be replaced.
 pub(crate) struct Replaceable<'a> {
@@ -74,12 +97,17 @@ impl<'a> Replaceable<'a> {
         rows
     }
 
-    /// Puts `new` in the place of the rows, if these still are the `old` ones.
-    pub(crate) async fn replace(&self, old: &TableRows, new: Vec<RecordBatch>) -> Result<()> {
+    /// Puts rows behind those that are there now.
+    pub(crate) async fn append(&self, rows: RecordBatch) -> Result<()> {
+        append(self.rows, self.rules, vec![rows]).await.map(|_| ())
+    }
+
+    /// Puts new rows in the place of the `old` ones. False if others are there now, which another statement has written.
+    pub(crate) async fn replace(&self, old: &TableRows, new: NewRows<'_>) -> Result<bool> {
         if let Some(rules) = self.rules {
-            rules.check(&[], &new)?;
+            rules.check_change(new.before, &new.gone, &new.new)?;
         }
-        let mut new = Some(with_schema(new, &self.rows.schema())?);
+        let mut new = Some(with_schema(new.all, &self.rows.schema())?);
         let mut parts = Vec::with_capacity(self.rows.batches.len());
         for part in &self.rows.batches {
             parts.push(part.write().await);
@@ -89,14 +117,12 @@ impl<'a> Replaceable<'a> {
                 now.len() == then.len() && now.iter().zip(then).all(|(now, then)| is_one(now, then))
             });
         if !is_same {
-            let message =
-                "the table has been changed by another statement meanwhile; run this one again";
-            return Err(Error::Execution(message.to_string()).into());
+            return Ok(false);
         }
         for part in &mut parts {
             **part = new.take().unwrap_or_default();
         }
-        Ok(())
+        Ok(true)
     }
 }
 

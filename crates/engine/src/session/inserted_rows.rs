@@ -37,13 +37,13 @@ struct Rows {
 }
 
 impl Session {
-    /// Runs such an INSERT.
+    /// Runs such an INSERT; `None` if another statement has changed the rows that it looked at.
     pub(super) async fn insert_rows(
         &self,
         planning: &Planning<'_>,
         insert: InsertedRows,
         params: Params,
-    ) -> Result<Query> {
+    ) -> Result<Option<Query>> {
         let table = self.context();
         let table = table.table_provider(reference(&insert.table)).await?;
         let Some(table) = Replaceable::of(&table) else {
@@ -92,8 +92,12 @@ impl Session {
             }
         };
         let given = self.given(given).await?;
-        table.replace(&there, change.rows(&there)?).await?;
-        Ok(given)
+        if insert.conflict.is_none() {
+            table.append(change.inserted).await?;
+            return Ok(Some(given));
+        }
+        let is_done = table.replace(&there, change.applied(&there)?).await?;
+        Ok(is_done.then_some(given))
     }
 
     /// What becomes of the rows, of which each new one has met what `met` says.

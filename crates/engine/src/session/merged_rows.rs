@@ -30,13 +30,13 @@ use crate::sql::changes::returning::MERGE_ACTION;
 use crate::sql::params::Params;
 
 impl Session {
-    /// Runs MERGE.
+    /// Runs MERGE; `None` if another statement has changed the rows that it looked at.
     pub(super) async fn merge_rows(
         &self,
         planning: &Planning<'_>,
         merge: MergedRows,
         params: Params,
-    ) -> Result<Query> {
+    ) -> Result<Option<Query>> {
         let table = self.context();
         let table = table.table_provider(reference(&merge.table)).await?;
         let Some(rows) = Replaceable::of(&table) else {
@@ -61,8 +61,8 @@ impl Session {
             }
         };
         let given = self.given(given).await?;
-        rows.replace(&there, change.rows(&there)?).await?;
-        Ok(given)
+        let is_done = rows.replace(&there, change.applied(&there)?).await?;
+        Ok(is_done.then_some(given))
     }
 
     /// The rows that the clauses make.

@@ -4,6 +4,7 @@
 //! Invariant: all that can fail is done before the table has its new rows.
 //! Not here: which rows change (inserted_rows.rs, merged_rows.rs, row_changes.rs).
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use datafusion::arrow::array::{RecordBatch, UInt32Array, UInt64Array};
@@ -16,6 +17,7 @@ use futures::TryStreamExt;
 
 use super::{Planning, Session};
 use crate::error::{Error, Result};
+use crate::scan::replaced_rows::NewRows;
 use crate::scan::schema::{Tables, with_further_tables};
 use crate::session::query::Query;
 use crate::sql::changes::returning::{MERGE_ACTION, RETURNED, Returning};
@@ -41,7 +43,7 @@ impl GivenRows {
     }
 }
 
-/// Rows of a batch of a table whose rows are put together anew.
+/// Rows of a batch that further rows are put into.
 const BATCH_ROWS: usize = 8192;
 
 /// Rows of a table before a statement, and what has become of them.
@@ -56,27 +58,60 @@ pub(super) struct TableChange {
 }
 
 impl TableChange {
-    /// All rows afterwards, of a table that had these: those that stay keep their places, new ones come last.
-    pub(super) fn rows(&self, there: &[Vec<RecordBatch>]) -> Result<Vec<RecordBatch>> {
-        if self.places.is_empty() && self.deleted.is_empty() {
-            let mut rows = there.concat();
-            rows.push(self.inserted.clone());
-            return Ok(rows);
+    /// What becomes of a table that had these rows: those that stay keep their places, new ones come last. Batches without a
+    /// changed row stay as they are.
+    pub(super) fn applied(&self, there: &[Vec<RecordBatch>]) -> Result<NewRows<'_>> {
+        let updated = self.places.iter().copied().zip((0..).map(Some));
+        let deleted = self.deleted.iter().map(|&place| (place, None));
+        let changes: BTreeMap<usize, Option<usize>> = updated.chain(deleted).collect();
+        let (mut all, mut start) = (Vec::new(), 0);
+        for batch in there.iter().flatten() {
+            let end = start + batch.num_rows();
+            let mut here = changes.range(start..end).peekable();
+            if here.peek().is_none() {
+                all.push(batch.clone());
+            } else {
+                let here = here.map(|(place, new)| (place - start, *new));
+                all.push(self.changed(batch, &here.collect())?);
+            }
+            start = end;
         }
-        let mut from: Vec<Option<(usize, usize)>> =
-            (0..self.old.num_rows()).map(|row| Some((0, row))).collect();
-        for (row, &place) in self.places.iter().enumerate() {
-            from[place] = Some((1, row));
+        self.put_behind(&mut all)?;
+        Ok(NewRows {
+            all,
+            before: std::slice::from_ref(&self.old),
+            gone: changes.into_keys().collect(),
+            new: vec![self.updated.clone(), self.inserted.clone()],
+        })
+    }
+
+    /// A batch of the table in which rows are deleted, or have the values of those updated rows.
+    fn changed(
+        &self,
+        batch: &RecordBatch,
+        changes: &BTreeMap<usize, Option<usize>>,
+    ) -> Result<RecordBatch> {
+        let from = (0..batch.num_rows()).filter_map(|row| match changes.get(&row) {
+            None => Some((0, row)),
+            Some(new) => new.map(|new| (1, new)),
+        });
+        let from: Vec<(usize, usize)> = from.collect();
+        let batch = RecordBatch::try_new(self.updated.schema(), batch.columns().to_vec())?;
+        Ok(interleave_record_batch(&[&batch, &self.updated], &from)?)
+    }
+
+    /// Puts the inserted rows last, into the last batch if it is small.
+    fn put_behind(&self, all: &mut Vec<RecordBatch>) -> Result<()> {
+        let rows = self.inserted.num_rows();
+        if rows == 0 {
+            return Ok(());
         }
-        for &place in &self.deleted {
-            from[place] = None;
-        }
-        let from: Vec<(usize, usize)> = from.into_iter().flatten().collect();
-        let kept = from.chunks(BATCH_ROWS);
-        let kept = kept.map(|from| interleave_record_batch(&[&self.old, &self.updated], from));
-        let mut rows: Vec<RecordBatch> = kept.collect::<std::result::Result<_, _>>()?;
-        rows.push(self.inserted.clone());
-        Ok(rows)
+        let behind = match all.pop_if(|last| last.num_rows() + rows <= BATCH_ROWS) {
+            None => self.inserted.clone(),
+            Some(last) => one_batch(&self.inserted.schema(), &[last, self.inserted.clone()])?,
+        };
+        all.push(behind);
+        Ok(())
     }
 
     /// The number of changed rows.

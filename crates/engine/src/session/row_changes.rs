@@ -21,7 +21,7 @@ use super::returned_rows::{as_columns_of, one_batch};
 use super::{Planning, Session};
 use crate::error::{Error, Result, nearest_names};
 use crate::scan::checked_table;
-use crate::scan::replaced_rows::Replaceable;
+use crate::scan::replaced_rows::{NewRows, Replaceable};
 use crate::scan::schema::replacing_now;
 use crate::session::query::Query;
 use crate::sql::changes;
@@ -31,14 +31,46 @@ use crate::sql::expand;
 use crate::sql::params::{self, Params};
 use crate::sql::planned;
 
+/// How often a statement begins again because others have changed its table meanwhile. Each time one of these has ended.
+const ATTEMPTS_MAX: usize = 100;
+
+/// What has come of running a statement.
+enum Attempt {
+    Done(Box<Query>),
+    /// It is none that makes rows anew.
+    NoChange,
+    /// The rows are others now.
+    Overtaken,
+}
+
 impl Session {
-    /// Runs a statement that makes the rows of a table anew; `None` of one that DataFusion does.
+    /// Runs a statement that makes the rows of a table anew; `None` of one that DataFusion does. Where another statement has changed
+    /// the rows in between, it begins again with those.
     pub(super) async fn change_table(
         &self,
         planning: &Planning<'_>,
         statement: &DataFusionStatement,
         params: &Params,
     ) -> Result<Option<Query>> {
+        for _ in 0..ATTEMPTS_MAX {
+            match self.attempt(planning, statement, params).await? {
+                Attempt::Done(query) => return Ok(Some(*query)),
+                Attempt::NoChange => return Ok(None),
+                Attempt::Overtaken => {}
+            }
+        }
+        Err(Error::Execution(
+            "other statements change the table again and again; run this one when they have ended"
+                .to_string(),
+        ))
+    }
+
+    async fn attempt(
+        &self,
+        planning: &Planning<'_>,
+        statement: &DataFusionStatement,
+        params: &Params,
+    ) -> Result<Attempt> {
         let params = params.clone();
         let query = if let Some(insert) = changes::inserted_rows::of(statement)? {
             self.insert_rows(planning, insert, params).await?
@@ -47,20 +79,21 @@ impl Session {
         } else if let Some(change) = changed_rows::of(statement) {
             self.change_rows(planning, &change, params).await?
         } else if let Some(alteration) = alterations::of(statement) {
-            self.alter_table(planning, &alteration).await?
+            Some(self.alter_table(planning, &alteration).await?)
         } else {
-            return Ok(None);
+            return Ok(Attempt::NoChange);
         };
-        Ok(Some(query))
+        Ok(query.map_or(Attempt::Overtaken, |query| Attempt::Done(Box::new(query))))
     }
 
-    /// Runs DELETE or UPDATE; the result is the number of rows that it has changed.
+    /// Runs DELETE or UPDATE; the result is the number of rows that it has changed. `None` if another statement has changed the rows
+    /// that it looked at.
     async fn change_rows(
         &self,
         planning: &Planning<'_>,
         change: &ChangedRows,
         params: Params,
-    ) -> Result<Query> {
+    ) -> Result<Option<Query>> {
         if let Some(others) = change.others()? {
             self.planned(planning, others, &params).await?;
         }
@@ -81,11 +114,8 @@ impl Session {
             });
         };
         let schema = table.schema();
-        let columns: Vec<String> = schema
-            .fields()
-            .iter()
-            .map(|field| field.name().clone())
-            .collect();
+        let fields = schema.fields().iter();
+        let columns: Vec<String> = fields.map(|field| field.name().clone()).collect();
         let old = table_rows.rows().await;
         if let Some(returning) = &change.returning {
             let marked = self
@@ -96,8 +126,10 @@ impl Session {
             let (all, hit) = divided(change, &table_rows.schema(), &marked)?;
             let given = self.returned(planning, returning, hit, &params).await?;
             let given = self.given(given).await?;
-            table_rows.replace(&old, vec![all]).await?;
-            return Ok(given);
+            let is_done = table_rows
+                .replace(&old, NewRows::all_new(vec![all]))
+                .await?;
+            return Ok(is_done.then_some(given));
         }
         let insert = self
             .planned(planning, change.rows(&columns)?, &params)
@@ -113,14 +145,17 @@ impl Session {
         };
         if !counted.iter().all(is_none) {
             let new = self.all_rows(planning, &insert.input).await?;
-            table_rows.replace(&old, new).await?;
+            if !table_rows.replace(&old, NewRows::all_new(new)).await? {
+                return Ok(None);
+            }
         }
         let context = self.context();
         let result = context
             .read_batches(counted)?
             .create_physical_plan()
             .await?;
-        Ok(Query::new(result, context.task_ctx(), self.workers()).changing_rows())
+        let query = Query::new(result, context.task_ctx(), self.workers());
+        Ok(Some(query.changing_rows()))
     }
 
     fn unknown_table(&self, name: &ObjectName) -> Error {

@@ -1,6 +1,8 @@
 //! Constraints of tables in memory: rows that do not keep them are refused, all of a statement's.
 
-use crate::support::{error, rows, session};
+use std::thread;
+
+use crate::support::{error, rows, session, session_of_threads};
 use grouse::Session;
 
 fn with_table() -> Session {
@@ -154,4 +156,84 @@ fn a_primary_key_decides_the_other_columns() {
         rows(&session, "SELECT id, n FROM t GROUP BY id ORDER BY id"),
         ["1|2", "2|3", "3|1"]
     );
+}
+
+// Statements that had looked at the rows before another one changed them ended in an error.
+#[test]
+fn statements_at_once_change_a_table_one_after_the_other() {
+    let session = session_of_threads(2);
+    rows(&session, "CREATE TABLE c(id INT PRIMARY KEY, n INT)");
+    rows(&session, "INSERT INTO c VALUES (0, 0)");
+    thread::scope(|scope| {
+        for worker in 0..4 {
+            let session = &session;
+            scope.spawn(move || {
+                for step in 0..10 {
+                    let id = 1 + worker * 10 + step;
+                    rows(
+                        session,
+                        &format!("INSERT INTO c VALUES ({id}, 1) RETURNING id"),
+                    );
+                    rows(
+                        session,
+                        "INSERT INTO c VALUES (0, 1) ON CONFLICT (id) DO UPDATE SET n = n + 1",
+                    );
+                    rows(
+                        session,
+                        "MERGE INTO c USING (SELECT 0 AS id) s ON c.id = s.id WHEN MATCHED THEN UPDATE SET n = c.n + 1",
+                    );
+                }
+            });
+        }
+    });
+    let counted = rows(&session, "SELECT count(*), max(n) FROM c");
+    assert_eq!(counted, ["41|80"]);
+}
+
+#[test]
+fn rows_of_several_batches_are_changed_in_their_places() {
+    let session = session();
+    rows(
+        &session,
+        "CREATE TABLE big(id BIGINT PRIMARY KEY, n BIGINT NOT NULL)",
+    );
+    rows(
+        &session,
+        "INSERT INTO big SELECT range, 0 FROM range(20000)",
+    );
+    rows(
+        &session,
+        "MERGE INTO big USING (SELECT range AS id FROM range(8000, 8400)) s ON big.id = s.id \
+         WHEN MATCHED AND s.id % 2 = 0 THEN DELETE WHEN MATCHED THEN UPDATE SET n = s.id",
+    );
+    let counted = "SELECT count(*), count(DISTINCT id), sum(n) FROM big";
+    assert_eq!(rows(&session, counted), ["19800|19800|1640000"]);
+    rows(
+        &session,
+        "INSERT INTO big SELECT range, 1 FROM range(7999, 8003) WHERE true ON CONFLICT (id) DO UPDATE SET n = excluded.n",
+    );
+    assert_eq!(rows(&session, counted), ["19802|19802|1632003"]);
+    for (sql, says) in [
+        ("INSERT INTO big VALUES (8001, 1) RETURNING n", "8001 twice"),
+        (
+            "MERGE INTO big USING (SELECT 5 AS id) s ON big.id = s.id WHEN MATCHED THEN UPDATE SET id = 6",
+            "6 twice",
+        ),
+        (
+            "INSERT INTO big VALUES (19999, 1) ON CONFLICT (id) DO UPDATE SET n = NULL",
+            "'n' is NOT NULL",
+        ),
+    ] {
+        let message = error(&session, sql).to_string();
+        assert!(message.contains(says), "{sql}: {message}");
+        assert_eq!(rows(&session, counted), ["19802|19802|1632003"], "{sql}");
+    }
+    // A key that goes is free for the statement that deletes its row.
+    rows(
+        &session,
+        "MERGE INTO big USING (VALUES (5, 6), (6, 5)) s(id, new) ON big.id = s.id WHEN MATCHED THEN UPDATE SET id = s.new, n = 7",
+    );
+    let swapped = "SELECT id, n FROM big WHERE n = 7 ORDER BY id";
+    assert_eq!(rows(&session, swapped), ["5|7", "6|7"]);
+    assert_eq!(rows(&session, counted), ["19802|19802|1632017"]);
 }
