@@ -20,19 +20,16 @@ use ballista_core::serde::protobuf::{
     PollWorkParams, PollWorkResult, RegisterExecutorParams, RegisterExecutorResult,
     RemoveSessionParams, RemoveSessionResult, UpdateTaskStatusParams, UpdateTaskStatusResult,
 };
-use ballista_scheduler::scheduler_server::SchedulerServer;
 use datafusion_proto::physical_plan::AsExecutionPlan;
-use datafusion_proto::protobuf::{LogicalPlanNode, PhysicalPlanNode};
+use datafusion_proto::protobuf::PhysicalPlanNode;
 use futures::StreamExt;
 use grouse_cluster::scheduler::keys;
 use tokio::sync::mpsc;
 use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status};
 
+use crate::attempts::{Scheduler, watched};
 use crate::lease::{Lease, Release, Released, States};
-
-/// Ballista's scheduler.
-pub type Scheduler = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
 /// A task that is cancelled may be about to write its last file when the job's are removed: they are once more, so long after.
 const REMOVED_AFTER: [Duration; 2] = [Duration::from_millis(500), LAST_REMOVAL];
@@ -136,7 +133,9 @@ impl Front {
                 flight_proxy: None,
             })
         });
-        Ok((job.to_string(), states.boxed()))
+        let job = job.to_string();
+        let states = watched(states.boxed(), job.clone(), self.scheduler.clone());
+        Ok((job, states))
     }
 
     async fn cancel(&self, job_id: &str) {

@@ -15,6 +15,7 @@ mod stage;
 mod peer;
 mod executor;
 mod lease;
+mod attempts;
 mod front;
 mod scheduler;
 

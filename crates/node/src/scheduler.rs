@@ -26,7 +26,8 @@ use tonic::transport::Server;
 use tonic::transport::server::TcpIncoming;
 
 use crate::args::SchedulerArgs;
-use crate::front::{Called, Front, Scheduler};
+use crate::attempts::Scheduler;
+use crate::front::{Called, Front};
 use crate::logging;
 
 /// How often the scheduler looks for executors that say nothing, in seconds.

@@ -66,6 +66,26 @@ def test_an_executor_is_lost_in_the_map_stage(broken, here, slow):
     assert broken.is_clean_within(), broken.left()
 
 
+def test_an_executor_is_lost_while_its_results_are_read(broken, here, tables):
+    text = "md5(" * 12 + "CAST(each AS VARCHAR)" + ")" * 12
+    inner = f"SELECT each, count(*) AS n FROM '{tables}/rows.*.parquet' GROUP BY each"
+    sql = f"SELECT each % 5 AS k, max({text}) AS m, sum(n) AS n FROM ({inner}) GROUP BY 1"
+    killed = threading.Event()
+
+    def after_the_first_stage(progress: grouse.Progress) -> None:
+        if progress.input_share and not killed.is_set():
+            killed.set()
+            broken.executors[1].kill()
+
+    statement = Statement(broken.address, sql, after_the_first_stage).ended()
+    assert killed.is_set(), "it was over before a stage was seen to be"
+    # Rows of a stage that began anew would count twice: no rows, or the right ones.
+    if statement.error is None:
+        assert_same(statement.rows, here.sql(sql).fetchall(), ordered=False)
+    else:
+        assert "an executor was lost" in str(statement.error)
+
+
 def test_an_executor_that_hangs_is_lost(broken, here, slow):
     statement = Statement(broken.address, slow)
     computing(broken)

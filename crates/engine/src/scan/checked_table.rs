@@ -5,7 +5,7 @@
 //! NOT NULL and PRIMARY KEY, passes CHECK, and repeats in UNIQUE.
 //! Not here: how constraints are written (sql/changes/constraints.rs).
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 

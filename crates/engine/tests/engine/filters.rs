@@ -66,6 +66,8 @@ fn scans_that_hold_rows_against_a_comparison_still_prune_by_it() {
         &session,
         "SET datafusion.execution.parquet.pushdown_filters = true",
     );
+    // Pieces that keep the order of rows are cut from what bounds leave.
+    rows(&session, "SET preserve_insertion_order = 'off'");
     for condition in ["k = 3", "s = 's03'", "k < 1"] {
         let sql = format!("SELECT v FROM {table} WHERE {condition}");
         assert!(plan(&session, &sql).contains("pruning_predicate="));

@@ -85,18 +85,16 @@ fn the_row_count_is_known_without_reading() {
 #[test]
 fn as_many_partitions_as_threads() {
     let session = session();
-    let query = session
-        .handle()
-        .block_on(session.query("SELECT * FROM numbers(100)"))
-        .unwrap();
-    assert_eq!(query.plan().properties().partitioning.partition_count(), 2);
-    assert_eq!(query.schema().field(0).name(), "number");
+    let plan = |session| rows(session, "EXPLAIN SELECT * FROM numbers(100)").join("\n");
+    assert!(plan(&session).contains("rows=100, partitions=2"));
     run(&session, "SET threads = 7").unwrap();
-    let query = session
-        .handle()
-        .block_on(session.query("SELECT * FROM numbers(100)"))
-        .unwrap();
-    assert_eq!(query.plan().properties().partitioning.partition_count(), 7);
+    assert!(plan(&session).contains("rows=100, partitions=7"));
+    // Pieces whose rows go out in their order.
+    let plan = rows(&session, "EXPLAIN SELECT * FROM numbers(10000000)").join("\n");
+    assert!(
+        plan.contains("OrderedCoalesceExec") && plan.contains("partitions=77"),
+        "{plan}"
+    );
 }
 
 #[test]

@@ -199,8 +199,8 @@ impl MorselsRule {
         Some(DataSourceExec::from_data_source(scan.build()))
     }
 
-    /// The pieces of a scan in the order of its rows, each of at most `rows_max` rows where it can be cut and is worth it; and the
-    /// source that reads them.
+    /// The pieces of a scan in the order of its rows, and the source that reads them. None is larger than `rows_max` where it can
+    /// be cut and pays.
     pub(super) fn pieces(
         &self,
         config: &FileScanConfig,

@@ -40,7 +40,7 @@ pub(super) struct OrderedCoalesceExec {
     input: Arc<dyn ExecutionPlan>,
     /// Partitions that are read at once.
     readers: usize,
-    /// Rows after which it stops.
+    /// OrderedRows after which it stops.
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
@@ -125,7 +125,7 @@ impl ExecutionPlan for OrderedCoalesceExec {
             );
         }
         let reservation = MemoryConsumer::new("rows read ahead").register(context.memory_pool());
-        let rows = Rows {
+        let rows = OrderedRows {
             partitions: self.input.output_partitioning().partition_count(),
             input: Arc::clone(&self.input),
             context,
@@ -134,7 +134,7 @@ impl ExecutionPlan for OrderedCoalesceExec {
             readers: self.readers,
             left: self.fetch.unwrap_or(usize::MAX),
             room: Arc::new(Room {
-                held: Mutex::new(Held {
+                held: Mutex::new(HeldBytes {
                     bytes: 0,
                     turn: 0,
                     reservation,
@@ -168,35 +168,35 @@ impl ExecutionPlan for OrderedCoalesceExec {
 }
 
 /// The rows of one execution.
-struct Rows {
+struct OrderedRows {
     input: Arc<dyn ExecutionPlan>,
     context: Arc<TaskContext>,
     partitions: usize,
     /// How many partitions are read or over.
     begun: usize,
     /// Those that are read, the one whose turn it is first.
-    reading: VecDeque<Reading>,
+    reading: VecDeque<PartitionRead>,
     readers: usize,
-    /// Rows until `fetch`.
+    /// OrderedRows until `fetch`.
     left: usize,
     room: Arc<Room>,
     metrics: BaselineMetrics,
 }
 
 /// One partition; it is no longer read once this is dropped.
-struct Reading {
-    batches: mpsc::UnboundedReceiver<Waiting>,
+struct PartitionRead {
+    batches: mpsc::UnboundedReceiver<WaitingBatch>,
     waiting: Arc<AtomicUsize>,
     task: SpawnedTask<Result<()>>,
 }
 
 /// A batch that waits, and what is held for it.
-struct Waiting {
+struct WaitingBatch {
     batch: RecordBatch,
     bytes: usize,
 }
 
-impl Rows {
+impl OrderedRows {
     fn into_stream(self) -> impl Stream<Item = Result<RecordBatch>> + Send {
         stream::unfold(Some(self), |rows| async {
             let mut rows = rows?;
@@ -218,7 +218,7 @@ impl Rows {
                 break;
             };
             match first.batches.recv().await {
-                Some(Waiting { batch, bytes }) => {
+                Some(WaitingBatch { batch, bytes }) => {
                     first.waiting.fetch_sub(1, Ordering::Relaxed);
                     self.room.give_back(bytes);
                     let rows = batch.num_rows().min(self.left);
@@ -234,7 +234,7 @@ impl Rows {
         Ok(None)
     }
 
-    fn begin(&mut self) -> Reading {
+    fn begin(&mut self) -> PartitionRead {
         let (sender, batches) = mpsc::unbounded_channel();
         let partition = self.begun;
         self.begun += 1;
@@ -247,7 +247,7 @@ impl Rows {
             waiting: Arc::clone(&waiting),
         };
         let task = SpawnedTask::spawn(read(input, context, line, room));
-        Reading {
+        PartitionRead {
             batches,
             waiting,
             task,
@@ -268,7 +268,7 @@ impl Rows {
 /// The batches of one partition that wait.
 struct Line {
     partition: usize,
-    batches: mpsc::UnboundedSender<Waiting>,
+    batches: mpsc::UnboundedSender<WaitingBatch>,
     /// How many they are.
     waiting: Arc<AtomicUsize>,
 }
@@ -287,7 +287,7 @@ async fn read(
         }
         let bytes = room.take(&line, bytes_of(&batch)).await;
         line.waiting.fetch_add(1, Ordering::Relaxed);
-        if line.batches.send(Waiting { batch, bytes }).is_err() {
+        if line.batches.send(WaitingBatch { batch, bytes }).is_err() {
             break;
         }
     }
@@ -296,12 +296,12 @@ async fn read(
 
 /// Room for rows that wait.
 struct Room {
-    held: Mutex<Held>,
+    held: Mutex<HeldBytes>,
     /// Told when room was given back, and when the turn went on.
     freed: Notify,
 }
 
-struct Held {
+struct HeldBytes {
     bytes: usize,
     /// The partition whose rows go out.
     turn: usize,

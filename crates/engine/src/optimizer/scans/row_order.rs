@@ -71,9 +71,8 @@ impl PhysicalOptimizerRule for DivideTables {
             let batches = table.partitions().concat();
             let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
             // Where DataFusion does so.
-            let is_divided = table.partitions().len() < parts
-                && batches.len() >= parts
-                && rows > batch_rows;
+            let is_divided =
+                table.partitions().len() < parts && batches.len() >= parts && rows > batch_rows;
             match is_divided {
                 true => in_parts(table, &batches, rows.div_ceil(parts)).map(Transformed::yes),
                 false => Ok(Transformed::no(node)),

@@ -444,12 +444,14 @@ fn decimals_of(values: &Values, at: usize, has_decimals: bool) -> Option<DataTyp
     let (mut whole, mut scale) = (0, 0);
     let (mut has_integer, mut has_far) = (has_decimals, false);
     for row in &values.values {
-        let cell = uncast(row.get(at)?);
+        let written = row.get(at)?;
+        let cell = uncast(written);
         let size = match (WrittenNumber::beside_integers(cell), cell) {
-            (Some((number, _)), _) => {
-                has_far |= number.is_far();
-                size_of(number)
+            // With an exponent, or cast to a double by the statement.
+            (Some((number, _)), _) if number.is_far() || !std::ptr::eq(cell, written) => {
+                return None;
             }
+            (Some((number, _)), _) => size_of(number),
             (None, Expr::Literal(value, _)) if value.is_null() => (0, 0),
             (None, Expr::Literal(value, _)) if value.data_type().is_integer() => {
                 has_integer = true;
