@@ -120,7 +120,9 @@ def processor() -> str:
 
 
 def versions(flags: argparse.Namespace) -> str:
-    script = "import importlib.metadata as m; print(', '.join(f'{p} {m.version(p)}' for p in %r))"
+    """Of the packages that are there."""
+    script = "import importlib.metadata as m; known = {d.name: d.version for d in m.distributions()}\n"
+    script += "print(', '.join(f'{p} {known[p]}' for p in %r if p in known))"
     found = []
     for python, packages in ((flags.python_grouse, ["grouse"]), (flags.python_peers, ["duckdb", "chdb-core", "polars"])):
         command = [python, "-c", script % (packages,)]

@@ -77,8 +77,9 @@ def write(stem, at: list[int], compute: list[float], results: list[tuple[int, re
             used = f"{many / (times[-1] * last):.0%}" if many and times[-1] else ""
             lines.append("| " + " | ".join([*name, *cells, quotient(times[0], times[-1]), quotient(many, few), used]) + " |")
         lines += ["", f"- {first} to {last} threads, geometric mean: {gain(best, names, engine, first, last)}", ""]
-    if {"grouse", "duckdb"} <= set(engines):
-        lines.append(f"- grouse / duckdb at {last} threads: {against(best, names, last)}")
+    peers = [engine for engine in engines if engine in report.PEERS]
+    if "grouse" in engines and peers:
+        lines.append(f"- grouse / best of {', '.join(peers)} at {last} threads: {against(best, names, peers, last)}")
     report.leave(stem, rows, lines)
 
 
@@ -92,9 +93,17 @@ def gain(best: dict, names: list, engine: str, first: int, last: int) -> str:
     return f"{math.exp(statistics.fmean(map(math.log, gains))):.1f} ({len(gains)} queries)" if gains else "nothing to compare"
 
 
-def against(best: dict, names: list, threads: int) -> str:
-    pairs = [(best.get((*name, "grouse", threads)), best.get((*name, "duckdb", threads))) for name in names]
-    return report.mean([report.ratio(*pair) for pair in pairs]) or "nothing to compare"
+def against(best: dict, names: list, peers: list, threads: int) -> str:
+    """The mean ratio to the best peer, and the worst query."""
+    ratios = {}
+    for name in names:
+        times = [time for peer in peers if (time := best.get((*name, peer, threads))) is not None]
+        ratios[name] = report.ratio(best.get((*name, "grouse", threads)), min(times, default=None))
+    known = {name: ratio for name, ratio in ratios.items() if ratio is not None}
+    if not known:
+        return "nothing to compare"
+    worst = max(known, key=known.get)
+    return f"{report.mean(list(known.values()))}, worst {known[worst]:.2f} ({worst[1]})"
 
 
 if __name__ == "__main__":

@@ -13,7 +13,8 @@ class ChDb:
 
     def open(self, tables: dict[str, str], threads: int, limit: Limit | None) -> None:
         self.session = Session()
-        self.session.query(f"SET max_threads = {threads}")
+        for option in ("max_threads", "max_parsing_threads", "max_download_threads"):
+            self.session.query(f"SET {option} = {threads}")
         if limit:
             self.session.query(f"SET max_memory_usage = {limit.memory_bytes}")
             self.session.query(f"SET max_bytes_before_external_group_by = {limit.memory_bytes // 2}")
