@@ -43,12 +43,13 @@ setup: # says in one line what the machine lacks
 binary: setup
 	cargo build --release --locked --workspace
 	@scripts/strip.sh "$(release)/grouse" $(shell)
+	@scripts/strip.sh "$(release)/grouse-cluster" target/release/grouse-cluster
 
 ordered: binary .venv/ready # the functions of small queries side by side
 	@$(python) scripts/order.py "$(release)"
 	@$(MAKE) binary # links again where the order is new
 
-build: ordered ## target/release/grouse, and the Python package in .venv
+build: ordered ## target/release/grouse and grouse-cluster, and the Python package in .venv
 	@$(python) scripts/wheel.py "$(release)" target/wheels
 	@$(python) -m pip install --quiet --no-index --no-deps --force-reinstall target/wheels/grouse-*.whl
 	@echo "built target/release/grouse and the Python package (.venv/bin/python -c 'import grouse')"
