@@ -121,6 +121,8 @@ fn constraints(
 type NamedColumn = (&'static str, ArrayRef, bool);
 
 fn text<'a>(name: &'static str, values: impl Iterator<Item = &'a str>) -> NamedColumn {
+    // Arrow asks an iterator how many values it has.
+    let values: Vec<&str> = values.collect();
     (name, Arc::new(StringArray::from_iter_values(values)), false)
 }
 
@@ -188,7 +190,8 @@ fn key_column_usage(constraints: &[NamedConstraint]) -> Vec<NamedColumn> {
         "column_name",
         keys.clone().map(|(_, column, _)| column),
     ));
-    let places = Int32Array::from_iter_values(keys.map(|(.., at)| at));
+    let places: Vec<i32> = keys.map(|(.., at)| at).collect();
+    let places = Int32Array::from(places);
     columns.push(("ordinal_position", Arc::new(places), false));
     columns
 }

@@ -290,6 +290,8 @@ async fn read(
         if line.batches.send(WaitingBatch { batch, bytes }).is_err() {
             break;
         }
+        // Whoever hands the rows on runs on these threads, too: without this, it had the first row when all were read.
+        tokio::task::yield_now().await;
     }
     Ok(())
 }

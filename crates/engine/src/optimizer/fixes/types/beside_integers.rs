@@ -19,10 +19,7 @@ use datafusion::logical_expr::{
 use crate::functions::ANY_EQUAL;
 use crate::optimizer::fixes::bare;
 use crate::optimizer::fixes::types::decimal_columns::with_type;
-use crate::optimizer::fixes::types::decimals::{
-    INTEGER_DIGITS, WrittenNumber, decimal_size, integer_size,
-};
-use crate::optimizer::fixes::types::long_literals;
+use crate::optimizer::fixes::types::decimals::{INTEGER_DIGITS, WrittenNumber, decimal_size};
 
 /// The integers of 64 bits beside numbers between them.
 pub(super) const BETWEEN: DataType = DataType::Decimal128(INTEGER_DIGITS + 1, 1);
@@ -32,9 +29,6 @@ const PLACES: u8 = DECIMAL128_MAX_PRECISION - INTEGER_DIGITS;
 
 /// Below, every integer is a double, and none but itself is taken for it.
 const EXACT_END: u64 = 1 << 53;
-
-/// Digits behind the point of the decimal that DataFusion takes a double for.
-const DOUBLE_PLACES: i8 = 15;
 
 /// Makes a list of its arguments.
 pub(super) const MAKE_LIST: &str = "make_array";
@@ -134,61 +128,36 @@ pub(super) fn is_wide(kind: &DataType) -> bool {
     matches!(kind, DataType::Int64 | DataType::UInt64)
 }
 
-/// Results of one type, such as those of CASE: where doubles miss one of their integers, literals beside them are the decimals
-/// that they are written as. False if they are left to DataFusion.
+/// Results of one type, such as those of CASE. Literals with a point beside integers are the decimals that they are written as,
+/// where one is beyond the integers that doubles tell apart. False if they are left to DataFusion.
 pub(super) fn results(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
-    let written = |operand: &Expr| WrittenNumber::beside_integers(operand);
-    let is_far = |operand: &Expr| {
-        is_far_integer(operand) || written(operand).is_some_and(|(number, _)| number.is_far())
-    };
-    operands.iter().any(|operand| is_far(operand)) && as_written(operands, schema)
-}
-
-/// Literals with a point beside wide integers, or beside literals where doubles miss some integers, as decimals. False if other
-/// operands are there, or none of these.
-pub(super) fn as_written(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
-    let (mut has_literals, mut has_far) = (false, false);
-    for operand in operands.iter() {
-        let number = WrittenNumber::beside_integers(operand).map(|(number, _)| number);
-        match (number, operand.get_type(schema)) {
-            (Some(number), _) if is_within(number) => {
-                has_literals = true;
-                has_far |= number.is_far();
-            }
+    let written: Vec<Option<WrittenNumber>> = operands
+        .iter()
+        .map(|operand| WrittenNumber::beside_integers(operand).map(|(number, _)| number))
+        .collect();
+    let has_far_integer = operands.iter().any(|operand| is_far_integer(operand));
+    let has_far = has_far_integer || written.iter().flatten().any(WrittenNumber::is_far);
+    if !has_far || written.iter().all(Option::is_none) {
+        return false;
+    }
+    let mut has_integers = has_far_integer;
+    for (operand, written) in operands.iter().zip(&written) {
+        match (written, operand.get_type(schema)) {
+            (Some(number), _) if is_within(*number) => {}
             (None, Ok(kind)) if kind.is_integer() || kind.is_null() => {
-                has_far |= may_be_far(operand, &kind);
+                has_integers |= is_wide(&kind) && !matches!(operand, Expr::Literal(..));
             }
             _ => return false,
         }
     }
-    if !has_literals || !has_far {
-        return false;
-    }
-    for operand in operands.iter_mut() {
-        if let Some((number, _)) = WrittenNumber::beside_integers(operand) {
-            **operand = Expr::Literal(number.narrowest(), None);
+    if has_integers {
+        for (operand, written) in operands.iter_mut().zip(written) {
+            if let Some(number) = written {
+                **operand = Expr::Literal(number.narrowest(), None);
+            }
         }
     }
-    true
-}
-
-/// Beside a double, a literal is one, however far it lies.
-pub(super) fn as_doubles(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
-    let is_long = |operand: &Expr| long_literals::double_of(operand).is_some();
-    let is_double = |operand: &Expr| {
-        let kind = operand.get_type(schema);
-        kind.is_ok_and(|kind| kind.is_floating())
-    };
-    let has_long = operands.iter().any(|operand| is_long(operand));
-    if !has_long || !operands.iter().any(|operand| is_double(operand)) {
-        return false;
-    }
-    for operand in operands.iter_mut() {
-        if let Some(double) = long_literals::double_of(operand) {
-            **operand = Expr::Literal(double, None);
-        }
-    }
-    true
+    has_integers
 }
 
 /// A call that compares the elements of a list with a value: a literal beside integers is one, or both are decimals.
@@ -203,7 +172,7 @@ pub(super) fn in_elements(call: &mut ScalarFunction, schema: &DFSchema) -> Resul
     };
     if let Some((number, is_needed)) = among_integers(value) {
         let Some(item) = item_of(&list.get_type(schema)?) else {
-            return Ok(!keeps_elements && as_decimals(list, value, schema)?);
+            return Ok(false);
         };
         return Ok(match integer(number, &item) {
             Some(integer) if is_needed || keeps_elements => {
@@ -219,44 +188,45 @@ pub(super) fn in_elements(call: &mut ScalarFunction, schema: &DFSchema) -> Resul
             _ => false,
         });
     }
-    if let Expr::ScalarFunction(made) = &mut *list
-        && made.func.name() == MAKE_LIST
-        && is_wide(&value.get_type(schema)?)
-        && in_written_list(value, &mut made.args, schema)
+    let is_integer = value.get_type(schema)?.is_integer();
+    if is_integer
+        && let DataType::List(item) = list.get_type(schema)?
+        && let Some(size) = decimal_size(item.data_type())
     {
-        return Ok(true);
+        let item = item.data_type();
+        return Ok(among_decimals((list, value), item, size, keeps_elements));
     }
-    Ok(!keeps_elements && as_decimals(list, value, schema)?)
+    match list {
+        Expr::ScalarFunction(list)
+            if list.func.name() == MAKE_LIST && is_wide(&value.get_type(schema)?) =>
+        {
+            Ok(in_written_list(value, &mut list.args, schema))
+        }
+        _ => Ok(false),
+    }
 }
 
-/// A list and a value, of which one has decimals and the other integers, decimals or a literal, as decimals of one size.
-fn as_decimals(list: &mut Expr, value: &mut Expr, schema: &DFSchema) -> Result<bool> {
-    let (of_list, kind) = (list.get_type(schema)?, value.get_type(schema)?);
-    let Some(item) = item_type(&of_list) else {
-        return Ok(false);
-    };
-    let written = WrittenNumber::of(value);
-    let exact = |kind: &DataType| decimal_size(kind).or_else(|| integer_size(kind));
-    let sizes = match written {
-        Some(number) => (exact(item), Some((number.whole_digits(), number.scale()))),
-        None => (exact(item), exact(&kind)),
-    };
-    let has_decimal = item.is_decimal() || (kind.is_decimal() && written.is_none());
-    let (Some(of_item), Some(of_value)) = sizes else {
-        return Ok(false);
-    };
-    let (whole, scale) = (of_item.0.max(of_value.0), of_item.1.max(of_value.1));
-    if !has_decimal || *item == kind || whole + scale > DECIMAL128_MAX_PRECISION {
-        return Ok(false);
+/// An integer that is looked for among decimals is one of them, if these have room for all integers or can get it.
+fn among_decimals(
+    (list, value): (&mut Expr, &mut Expr),
+    item: &DataType,
+    (whole, scale): (u8, u8),
+    keeps_elements: bool,
+) -> bool {
+    let digits = whole.max(INTEGER_DIGITS) + scale;
+    if digits > DECIMAL128_MAX_PRECISION || (whole < INTEGER_DIGITS && keeps_elements) {
+        return false;
     }
-    let common = DataType::Decimal128(whole + scale, scale.cast_signed());
-    if let Some(number) = written {
-        *value = Expr::Literal(number.narrowest(), None);
+    let kind = match whole < INTEGER_DIGITS {
+        true => DataType::Decimal128(digits, scale.cast_signed()),
+        false => item.clone(),
+    };
+    if kind != *item {
+        let lists = DataType::List(Arc::new(Field::new_list_field(kind.clone(), true)));
+        *list = cast(std::mem::take(list), lists);
     }
-    let lists = DataType::List(Arc::new(Field::new_list_field(common.clone(), true)));
-    *list = cast(std::mem::take(list), lists);
-    *value = cast(std::mem::take(value), common);
-    Ok(true)
+    *value = cast(std::mem::take(value), kind);
+    true
 }
 
 /// An integer that is looked for among the literals of a list.
@@ -277,13 +247,9 @@ fn in_written_list(value: &mut Expr, items: &mut [Expr], schema: &DFSchema) -> b
 
 /// The type of a list's elements, if they are integers of 64 bits.
 fn item_of(list: &DataType) -> Option<DataType> {
-    item_type(list).filter(|item| is_wide(item)).cloned()
-}
-
-fn item_type(list: &DataType) -> Option<&DataType> {
     match list {
         DataType::List(item) | DataType::LargeList(item) | DataType::FixedSizeList(item, _) => {
-            Some(item.data_type())
+            Some(item.data_type().clone()).filter(is_wide)
         }
         _ => None,
     }
@@ -378,10 +344,8 @@ pub(super) fn in_union(mut union: Union) -> Result<Union> {
         let fits = sizes.is_some_and(|sizes| have_room(sizes.into_iter()));
         let has_exact = inputs().any(|input| is_wide(&kind(input)) || kind(input).is_decimal());
         let is_far = |input: &LogicalPlan| match expr_at(input, at) {
-            Some(Expr::Literal(value, _)) if value.data_type().is_integer() => {
-                expr_at(input, at).is_some_and(is_far_integer)
-            }
-            _ => is_wide(&kind(input)) || written(input).is_some_and(|number| number.is_far()),
+            Some(expr) => is_far_integer(expr) || written(input).is_some_and(|n| n.is_far()),
+            None => is_wide(&kind(input)),
         };
         if !fits || !has_exact || !inputs().any(|input| is_far(input)) {
             continue;
@@ -405,15 +369,8 @@ fn literal_at(plan: &LogicalPlan, at: usize) -> Option<(WrittenNumber, bool)> {
 pub(super) fn among_values(values: &mut Values) -> Result<bool> {
     let mut types: Vec<Option<DataType>> = Vec::new();
     for (at, field) in values.schema.fields().iter().enumerate() {
-        let kind = match field.data_type() {
-            DataType::Float64 => decimals_of(values, at, false),
-            // Of doubles and of literals that are decimals already.
-            DataType::Decimal128(_, scale) if *scale >= DOUBLE_PLACES => {
-                decimals_of(values, at, true)
-            }
-            _ => None,
-        };
-        types.push(kind);
+        let is_double = field.data_type() == &DataType::Float64;
+        types.push(is_double.then(|| decimals_of(values, at)).flatten());
     }
     if types.iter().all(Option::is_none) {
         return Ok(false);
@@ -439,19 +396,24 @@ pub(super) fn among_values(values: &mut Values) -> Result<bool> {
     Ok(true)
 }
 
-/// The decimal that a column of literals has room in, if one of them is far, and one an integer where no decimal is.
-fn decimals_of(values: &Values, at: usize, has_decimals: bool) -> Option<DataType> {
+/// The decimal that a column of literals has room in, if one of them is an integer and one is far.
+fn decimals_of(values: &Values, at: usize) -> Option<DataType> {
     let (mut whole, mut scale) = (0, 0);
-    let (mut has_integer, mut has_far) = (has_decimals, false);
+    let (mut has_integer, mut has_far) = (false, false);
     for row in &values.values {
         let written = row.get(at)?;
         let cell = uncast(written);
         let size = match (WrittenNumber::beside_integers(cell), cell) {
-            // With an exponent, or cast to a double by the statement.
-            (Some((number, _)), _) if number.is_far() || !std::ptr::eq(cell, written) => {
+            // A double by its cast, or by its exponent.
+            (Some((number, _)), _)
+                if !std::ptr::eq(cell, written) || number.whole_digits() > INTEGER_DIGITS =>
+            {
                 return None;
             }
-            (Some((number, _)), _) => size_of(number),
+            (Some((number, _)), _) => {
+                has_far |= number.is_far();
+                size_of(number)
+            }
             (None, Expr::Literal(value, _)) if value.is_null() => (0, 0),
             (None, Expr::Literal(value, _)) if value.data_type().is_integer() => {
                 has_integer = true;

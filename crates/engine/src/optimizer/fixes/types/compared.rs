@@ -145,9 +145,7 @@ fn fix_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::ScalarFunction(call) if call.func.name() == "make_array" => {
             let mut items: Vec<&mut Expr> = call.args.iter_mut().collect();
-            decimals::align(&mut items, schema)
-                || beside_integers::results(&mut items, schema)
-                || beside_integers::as_doubles(&mut items, schema)
+            decimals::align(&mut items, schema) || beside_integers::results(&mut items, schema)
         }
         Expr::ScalarFunction(call) => {
             beside_integers::in_elements(call, schema)? || rounded::settle(call, schema)
@@ -185,41 +183,16 @@ pub(in crate::optimizer::fixes) fn align_case(case: &mut Case, schema: &DFSchema
 /// Operands that are compared, the first with the others, and no result. A day that is far beyond all timestamps may be taken for
 /// the last of them, and a literal for another number between the same integers.
 fn compare(operands: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
-    if let Some(changed) = compare_fields(operands, schema)? {
-        return Ok(changed);
-    }
     Ok(align(operands, schema)?
         || beside_integers::compared(operands, schema)
-        || beside_integers::as_doubles(operands, schema)
         || nested_literals::compared(operands, schema)
         || timestamps::beside_days(operands, schema))
-}
-
-/// Rows that are written, such as `(x, 1)`, are compared field by field; `None` if the operands are no rows.
-fn compare_fields(operands: &mut [&mut Expr], schema: &DFSchema) -> Result<Option<bool>> {
-    let mut rows = Vec::new();
-    for operand in operands.iter_mut() {
-        match operand {
-            Expr::ScalarFunction(call) if call.func.name() == "struct" => {
-                rows.push(call.args.iter_mut());
-            }
-            _ => return Ok(None),
-        }
-    }
-    let width = rows.iter().map(ExactSizeIterator::len).min().unwrap_or(0);
-    let mut changed = false;
-    for _ in 0..width {
-        let mut fields: Vec<&mut Expr> = rows.iter_mut().filter_map(Iterator::next).collect();
-        changed |= compare(&mut fields, schema)?;
-    }
-    Ok(Some(changed))
 }
 
 /// Results, of which a far day has to stay the day that it is.
 fn align_results(results: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
     Ok(align(results, schema)?
         || beside_integers::results(results, schema)
-        || beside_integers::as_doubles(results, schema)
         || timestamps::with_far_days(results, schema))
 }
 

@@ -216,7 +216,7 @@ pub(in crate::optimizer::fixes) fn decimal_size(kind: &DataType) -> Option<(u8, 
 }
 
 /// The size that DataFusion takes an integer for.
-pub(super) fn integer_size(kind: &DataType) -> Option<(u8, u8)> {
+fn integer_size(kind: &DataType) -> Option<(u8, u8)> {
     match kind {
         DataType::Null => Some((0, 0)),
         DataType::Int8 | DataType::UInt8 => Some((3, 0)),
@@ -295,33 +295,25 @@ impl Exact {
 
 /// Gives `operands` types that can be compared without loss. False if they are left to DataFusion.
 pub(in crate::optimizer::fixes) fn align(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
-    let Some(kinds) = numeric(operands, schema) else {
-        return false;
-    };
-    let is_written = |operand: &Expr| WrittenNumber::of(operand).is_some();
-    let of_kinds = || operands.iter().zip(&kinds);
-    let has_decimal =
-        of_kinds().any(|(operand, kind)| decimal_size(kind).is_some() && !is_written(operand));
-    let has_double = of_kinds().any(|(operand, kind)| kind.is_floating() || is_written(operand));
+    let kinds: Vec<DataType> = operands
+        .iter()
+        .filter_map(|operand| operand.get_type(schema).ok())
+        .collect();
+    let has_decimal = kinds.iter().any(|kind| decimal_size(kind).is_some());
+    let has_float = kinds.iter().any(DataType::is_floating);
     // Arithmetic of a decimal and a literal is a double to DataFusion.
     let may_have = || {
         operands
             .iter()
             .any(|operand| matches!(operand, Expr::BinaryExpr(_)))
     };
-    if !has_double || !(has_decimal || may_have()) {
+    let are_numbers = kinds
+        .iter()
+        .all(|kind| kind.is_null() || kind.is_numeric() || decimal_size(kind).is_some());
+    if kinds.len() < operands.len() || !are_numbers || !has_float || !(has_decimal || may_have()) {
         return false;
     }
     as_decimals(operands, schema) || (has_decimal && as_floats(operands, &kinds))
-}
-
-/// The types of operands that are all numbers.
-fn numeric(operands: &[&mut Expr], schema: &DFSchema) -> Option<Vec<DataType>> {
-    let kinds = operands.iter().map(|operand| operand.get_type(schema).ok());
-    let kinds = kinds.collect::<Option<Vec<DataType>>>()?;
-    let is_number =
-        |kind: &DataType| kind.is_null() || kind.is_numeric() || decimal_size(kind).is_some();
-    kinds.iter().all(is_number).then_some(kinds)
 }
 
 fn as_decimals(operands: &mut [&mut Expr], schema: &DFSchema) -> bool {
@@ -370,9 +362,6 @@ fn only_type(operands: &[&mut Expr], exacts: &[Exact], schema: &DFSchema) -> Opt
 
 /// Beside a double, a decimal is one: DataFusion would bring both to DECIMAL(30, 15).
 fn as_floats(operands: &mut [&mut Expr], kinds: &[DataType]) -> bool {
-    if !kinds.iter().any(DataType::is_floating) {
-        return false;
-    }
     let float = match kinds.contains(&DataType::Float64) {
         true => DataType::Float64,
         false => DataType::Float32,
@@ -380,10 +369,7 @@ fn as_floats(operands: &mut [&mut Expr], kinds: &[DataType]) -> bool {
     for (operand, kind) in operands.iter_mut().zip(kinds) {
         if decimal_size(kind).is_some() {
             let decimal = std::mem::take(*operand);
-            **operand = match long_literals::double_of(&decimal) {
-                Some(double) => Expr::Literal(double, None),
-                None => Expr::Cast(Cast::new(Box::new(decimal), float.clone())),
-            };
+            **operand = Expr::Cast(Cast::new(Box::new(decimal), float.clone()));
         }
     }
     true

@@ -1,10 +1,10 @@
-//! Literals of which a double might be another number, such as `12345678901234567.89`.
+//! Literals of more digits than a double holds, such as `12345678901234567.89`.
 //!
 //! In: a parsed statement, before DataFusion plans it. Out: the statement with a function without arguments in the place of
 //! each such literal, and the functions.
 //! Invariant: the function has the literal's name. With a point it is a double, as DataFusion would have it, and its text is
-//! read again beside a DECIMAL (decimals.rs). Where doubles miss some integers, it is a DECIMAL: so is a column that it makes.
-//! Not here: other literals of up to 15 digits, which a double gives back as they were written.
+//! read again beside a DECIMAL (decimals.rs). A whole number beyond 64 bits is a DECIMAL, where DataFusion has a double.
+//! Not here: literals of up to 15 digits, which a double gives back as they were written.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -51,16 +51,6 @@ pub(in crate::optimizer::fixes) fn text_of(call: &ScalarFunction) -> Option<&str
     literal.map(|literal| literal.text.as_str())
 }
 
-/// The double nearest to a literal that is a DECIMAL only because doubles miss integers there.
-pub(in crate::optimizer::fixes) fn double_of(expr: &Expr) -> Option<ScalarValue> {
-    let Expr::ScalarFunction(call) = expr else {
-        return None;
-    };
-    let literal = call.func.inner().downcast_ref::<LongLiteral>()?;
-    let is_decimal = literal.value.data_type().is_decimal();
-    is_decimal.then(|| ScalarValue::Float64(literal.text.parse().ok()))
-}
-
 #[derive(Debug, Default)]
 struct LongLiterals {
     strings: BTreeSet<String>,
@@ -98,7 +88,7 @@ impl VisitorMut for LongLiterals {
     }
 }
 
-/// The text of a literal whose double has lost digits or is beside integers that it misses, with its sign. Its decimal has all.
+/// The text of a literal whose double has lost digits, and whose decimal has not, with its sign.
 fn long(expr: &SqlExpr, sign: &str) -> Option<String> {
     let SqlExpr::Value(value) = expr else {
         return None;
@@ -111,12 +101,11 @@ fn long(expr: &SqlExpr, sign: &str) -> Option<String> {
         .trim_start_matches(['-', '0', '.'])
         .trim_end_matches('0');
     let digits = significant.bytes().filter(u8::is_ascii_digit).count();
-    let written = WrittenNumber::parse(&text)?;
     let is_long = match text.contains('.') {
-        true => digits > DOUBLE_DIGITS || written.is_far(),
+        true => digits > DOUBLE_DIGITS,
         false => text.parse::<u64>().is_err() && text.parse::<i64>().is_err(),
     };
-    is_long.then_some(text)
+    (is_long && WrittenNumber::parse(&text).is_some()).then_some(text)
 }
 
 /// A function without arguments that stands for a literal.
@@ -129,11 +118,12 @@ pub(in crate::optimizer::fixes) struct LongLiteral {
 
 impl LongLiteral {
     fn new(text: String) -> Self {
-        let exact = WrittenNumber::parse(&text);
-        let exact = exact.filter(|number| number.is_far() || !text.contains('.'));
-        let exact = exact.map(WrittenNumber::narrowest);
+        let whole = match text.contains('.') {
+            true => None,
+            false => WrittenNumber::parse(&text).map(WrittenNumber::narrowest),
+        };
         Self {
-            value: exact.unwrap_or_else(|| ScalarValue::Float64(text.parse().ok())),
+            value: whole.unwrap_or_else(|| ScalarValue::Float64(text.parse().ok())),
             text,
             signature: Signature::nullary(Volatility::Immutable),
         }

@@ -21,5 +21,4 @@ pub(in crate::optimizer) mod mixed_types;
 pub(in crate::optimizer) mod narrow_dictionaries;
 mod nested_literals;
 pub(in crate::optimizer) mod joined_codes;
-pub(in crate::optimizer) mod exact_results;
 pub(in crate::optimizer) mod settled_types;

@@ -5,7 +5,7 @@
 //! Invariant: names stay; a plan whose branches have one type is not touched. DataFusion's planner takes the type of a CASE from
 //! its first branch and that of a UNION from its first input. So a cast to it was no cast, did not round, and rows of another
 //! type were stored in a table.
-//! Not here: which type branches have in common (compared.rs, exact_results.rs, meanings.rs, DataFusion's rule).
+//! Not here: which type branches have in common (compared.rs, meanings.rs, DataFusion's rule).
 
 use std::sync::Arc;
 
@@ -24,7 +24,6 @@ use crate::optimizer::fixes::meanings::as_branches;
 use crate::optimizer::fixes::types::beside_integers;
 use crate::optimizer::fixes::types::compared::{align_case, in_scope};
 use crate::optimizer::fixes::types::decimal_columns;
-use crate::optimizer::fixes::types::exact_results;
 use crate::optimizer::fixes::types::outer_types::OuterTypes;
 use crate::optimizer::fixes::{each_named, each_plan};
 
@@ -59,23 +58,16 @@ fn settled(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
         },
         LogicalPlan::Dml(written) => as_columns(written),
         plan => {
-            let Transformed {
-                data: plan,
-                transformed,
-                ..
-            } = exact_results::in_plan(plan)?;
             let mut has_case = false;
             plan.apply_expressions(|expr| {
                 has_case = has_case || expr.exists(|part| Ok(matches!(part, Expr::Case(_))))?;
                 Ok(TreeNodeRecursion::Continue)
             })?;
             if !has_case {
-                return Ok(Transformed::new_transformed(plan, transformed));
+                return Ok(Transformed::no(plan));
             }
             let schema = in_scope(&plan)?;
-            let mut settled = each_named(plan, |part| in_case(part, &schema))?;
-            settled.transformed |= transformed;
-            Ok(settled)
+            each_named(plan, |part| in_case(part, &schema))
         }
     }
 }
