@@ -66,6 +66,9 @@ def test_rows_of_tables_come_in_their_order(con):
     assert column(con, "SELECT n FROM kept") == expected
     assert column(con, "SELECT n FROM kept WHERE n % 7 = 0 LIMIT 4") == [n for n in expected if n % 7 == 0][:4]
     assert column(con, "SELECT n FROM kept UNION ALL SELECT n FROM held") == expected + list(range(start))
+    limited = "SELECT n FROM kept WHERE n % 7 = 0 LIMIT 4"
+    assert len(column(con, f"({limited}) UNION ALL ({limited})")) == 8
+    assert column(con, f"SELECT n FROM ({limited}) WHERE n > 0") == [n for n in expected if n % 7 == 0][:4]
     assert column(con, "SELECT number::BIGINT AS n FROM numbers(1000000)") == list(range(1_000_000))
 
 

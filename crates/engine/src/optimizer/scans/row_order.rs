@@ -197,6 +197,10 @@ impl RowOrderRule {
         if matches!(node.boundedness(), Boundedness::Unbounded { .. }) {
             return Ok(None);
         }
+        // A LIMIT may have come down into a single partition, whose pieces would each have as many rows.
+        if node.output_partitioning().partition_count() == 1 {
+            return Ok(Some(Arc::clone(node)));
+        }
         if let Some(scan) = node.downcast_ref::<DataSourceExec>() {
             return self.scan_in_order(scan).map(Some);
         }
@@ -215,8 +219,7 @@ impl RowOrderRule {
             || node.is::<CooperativeExec>()
             || node.is::<UnionExec>();
         if !keeps_order {
-            let is_one = node.output_partitioning().partition_count() == 1;
-            return Ok(is_one.then(|| Arc::clone(node)));
+            return Ok(None);
         }
         let inputs = node.children().into_iter();
         let inputs = inputs.map(|input| self.in_order(input));
