@@ -51,6 +51,17 @@ def test_rows_of_files_come_in_their_order(con, folder, file):
     assert column(con, f"SELECT n, row_number() OVER () - 1 AS r FROM {source} QUALIFY n = r") == list(range(ROWS))
 
 
+@pytest.mark.parametrize("file", FILES)
+def test_limits_within_keep_the_order(con, folder, file):
+    source = f"'{folder / file}'"
+    both = f"SELECT n FROM {source} UNION ALL SELECT -n FROM {source}"
+    assert column(con, f"{both} LIMIT 3") == [0, 1, 2]
+    assert column(con, f"{both} LIMIT 3 OFFSET {ROWS - 1}") == [ROWS - 1, 0, -1]
+    limited = f"SELECT n FROM {source} LIMIT 300000 OFFSET 50000"
+    assert column(con, f"SELECT n FROM ({limited}) WHERE n % 3 = 0 LIMIT 2 OFFSET 40000") == [170001, 170004]
+    assert column(con, f"SELECT unnest([n, n + 1]) AS n FROM {source} LIMIT 4") == [0, 1, 1, 2]
+
+
 def test_rows_of_tables_come_in_their_order(con):
     sizes = [1, 20_000, 3, 0, 50_000, 7, 100_000, 2]
     chunks, start = [], 0

@@ -430,22 +430,23 @@ impl TableProvider for CheckedTable {
         self.rows.delete_from(state, filters).await
     }
 
-    /// Changes a copy, and puts it in the place of the rows if it keeps the rules.
+    /// Changes a copy, and puts it in the place of the rows if it keeps the rules. Other statements wait meanwhile: what they wrote
+    /// would be lost. None of its expressions reads the table (session/row_changes.rs has those that do).
     async fn update(
         &self,
         state: &dyn Session,
         assignments: Vec<(String, Expr)>,
         filters: Vec<Expr>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let mut parts = Vec::new();
+        let mut held = Vec::new();
         for part in &self.rows.batches {
-            parts.push(part.read().await.clone());
+            held.push(part.write().await);
         }
         let nullable = nullable(&self.schema());
-        let parts = parts.into_iter().map(|part| {
+        let parts = held.iter().map(|part| {
             let batches = part
-                .into_iter()
-                .map(|batch| batch.with_schema(Arc::clone(&nullable)));
+                .iter()
+                .map(|batch| batch.clone().with_schema(Arc::clone(&nullable)));
             batches.collect::<std::result::Result<Vec<_>, _>>()
         });
         let copy = MemTable::try_new(
@@ -458,8 +459,8 @@ impl TableProvider for CheckedTable {
             changed.push(part.read().await.clone());
         }
         self.rules.check(&[], &changed.concat())?;
-        for (part, batches) in self.rows.batches.iter().zip(changed) {
-            *part.write().await = with_schema(batches, &self.schema())?;
+        for (part, batches) in held.iter_mut().zip(changed) {
+            **part = with_schema(batches, &self.schema())?;
         }
         Ok(counted)
     }

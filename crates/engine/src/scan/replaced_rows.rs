@@ -102,6 +102,11 @@ impl<'a> Replaceable<'a> {
         append(self.rows, self.rules, vec![rows]).await.map(|_| ())
     }
 
+    /// Whether the rows are those.
+    pub(crate) async fn are_still(&self, old: &TableRows) -> bool {
+        are_same(&self.rows().await, old)
+    }
+
     /// Puts new rows in the place of the `old` ones. False if others are there now, which another statement has written.
     pub(crate) async fn replace(&self, old: &TableRows, new: NewRows<'_>) -> Result<bool> {
         if let Some(rules) = self.rules {
@@ -113,9 +118,7 @@ impl<'a> Replaceable<'a> {
             parts.push(part.write().await);
         }
         let is_same = parts.len() == old.len()
-            && parts.iter().zip(old).all(|(now, then)| {
-                now.len() == then.len() && now.iter().zip(then).all(|(now, then)| is_one(now, then))
-            });
+            && (parts.iter().zip(old)).all(|(now, then)| is_part(now, then));
         if !is_same {
             return Ok(false);
         }
@@ -124,6 +127,14 @@ impl<'a> Replaceable<'a> {
         }
         Ok(true)
     }
+}
+
+fn are_same(now: &TableRows, then: &TableRows) -> bool {
+    now.len() == then.len() && now.iter().zip(then).all(|(now, then)| is_part(now, then))
+}
+
+fn is_part(now: &[RecordBatch], then: &[RecordBatch]) -> bool {
+    now.len() == then.len() && now.iter().zip(then).all(|(now, then)| is_one(now, then))
 }
 
 /// Whether two batches are the same memory.

@@ -139,15 +139,16 @@ impl Session {
         };
         changes::check(&LogicalPlan::Dml(insert.clone()), planning.state)?;
         let counted = self.all_rows(planning, &counting).await?;
-        let is_none = |batch: &RecordBatch| {
-            let count = batch.column(0).as_primitive_opt::<UInt64Type>();
-            count.is_some_and(|count| count.values().iter().all(|&count| count == 0))
-        };
-        if !counted.iter().all(is_none) {
-            let new = self.all_rows(planning, &insert.input).await?;
-            if !table_rows.replace(&old, NewRows::all_new(new)).await? {
-                return Ok(None);
+        // The condition may have read the table at several moments: that no row is meant holds of the rows at one.
+        let is_done = match counted.iter().all(counts_none) {
+            true => table_rows.are_still(&old).await,
+            false => {
+                let new = self.all_rows(planning, &insert.input).await?;
+                table_rows.replace(&old, NewRows::all_new(new)).await?
             }
+        };
+        if !is_done {
+            return Ok(None);
         }
         let context = self.context();
         let result = context
@@ -249,6 +250,12 @@ impl Session {
         let query = Query::new(plan, context, self.workers());
         Ok(query.execute()?.try_collect().await?)
     }
+}
+
+/// Whether a count says that no row is meant.
+fn counts_none(batch: &RecordBatch) -> bool {
+    let count = batch.column(0).as_primitive_opt::<UInt64Type>();
+    count.is_some_and(|count| count.values().iter().all(|&count| count == 0))
 }
 
 /// All rows of the table after the change, and those that are changed, from rows with a mark behind.

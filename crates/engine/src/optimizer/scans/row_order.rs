@@ -24,9 +24,11 @@ use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{Boundedness, replace_children_if_necessary};
 use datafusion::physical_plan::filter::FilterExec;
+use datafusion::physical_plan::limit::LocalLimitExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::union::UnionExec;
+use datafusion::physical_plan::unnest::UnnestExec;
 use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 
 use super::morsels::MorselsRule;
@@ -146,7 +148,7 @@ impl PhysicalOptimizerRule for RowOrderRule {
             return Ok(plan);
         }
         let gathered = self.gathered(plan, readers)?;
-        match self.in_order(&gathered)? {
+        match self.in_order(&gathered, readers)? {
             Some(pieces) => Ok(coalesced(pieces, readers, None)),
             None => Ok(gathered),
         }
@@ -177,7 +179,7 @@ impl RowOrderRule {
         readers: usize,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         if let Some(merge) = node.downcast_ref::<CoalescePartitionsExec>()
-            && let Some(pieces) = self.in_order(merge.input())?
+            && let Some(pieces) = self.in_order(merge.input(), readers)?
         {
             return Ok(coalesced(pieces, readers, merge.fetch()));
         }
@@ -193,13 +195,17 @@ impl RowOrderRule {
     }
 
     /// The same rows in partitions that follow each other; none if nothing is known of their order.
-    fn in_order(&self, node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    fn in_order(
+        &self,
+        node: &Arc<dyn ExecutionPlan>,
+        readers: usize,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         if matches!(node.boundedness(), Boundedness::Unbounded { .. }) {
             return Ok(None);
         }
         // A LIMIT may have come down into a single partition, whose pieces would each have as many rows.
         if node.output_partitioning().partition_count() == 1 {
-            return Ok(Some(Arc::clone(node)));
+            return self.gathered(Arc::clone(node), readers).map(Some);
         }
         if let Some(scan) = node.downcast_ref::<DataSourceExec>() {
             return self.scan_in_order(scan).map(Some);
@@ -212,17 +218,22 @@ impl RowOrderRule {
             let input = exchange.input();
             let is_dealt_out = matches!(exchange.partitioning(), Partitioning::RoundRobinBatch(_))
                 && input.output_partitioning().partition_count() == 1;
-            return Ok(is_dealt_out.then(|| Arc::clone(input)));
+            return match is_dealt_out {
+                true => self.in_order(input, readers),
+                false => Ok(None),
+            };
         }
         let keeps_order = node.is::<FilterExec>()
             || node.is::<ProjectionExec>()
             || node.is::<CooperativeExec>()
+            || node.is::<LocalLimitExec>()
+            || node.is::<UnnestExec>()
             || node.is::<UnionExec>();
         if !keeps_order {
             return Ok(None);
         }
         let inputs = node.children().into_iter();
-        let inputs = inputs.map(|input| self.in_order(input));
+        let inputs = inputs.map(|input| self.in_order(input, readers));
         let Some(inputs) = inputs.collect::<Result<Option<Vec<_>>>>()? else {
             return Ok(None);
         };
