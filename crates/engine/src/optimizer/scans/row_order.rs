@@ -148,7 +148,7 @@ impl PhysicalOptimizerRule for RowOrderRule {
             return Ok(plan);
         }
         let gathered = self.gathered(plan, readers)?;
-        match self.in_order(&gathered, readers)? {
+        match self.in_order(&gathered)? {
             Some(pieces) => Ok(coalesced(pieces, readers, None)),
             None => Ok(gathered),
         }
@@ -178,11 +178,6 @@ impl RowOrderRule {
         node: Arc<dyn ExecutionPlan>,
         readers: usize,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        if let Some(merge) = node.downcast_ref::<CoalescePartitionsExec>()
-            && let Some(pieces) = self.in_order(merge.input(), readers)?
-        {
-            return Ok(coalesced(pieces, readers, merge.fetch()));
-        }
         let is_join = node.name().ends_with("JoinExec");
         let children = node.children().into_iter().map(|child| {
             match is_join && child.is::<CoalescePartitionsExec>() {
@@ -191,21 +186,26 @@ impl RowOrderRule {
             }
         });
         let children = children.collect::<Result<Vec<_>>>()?;
-        replace_children_if_necessary(node, children)
+        let node = replace_children_if_necessary(node, children)?;
+        let Some(merge) = node.downcast_ref::<CoalescePartitionsExec>() else {
+            return Ok(node);
+        };
+        let pieces = self.in_order(merge.input())?;
+        Ok(pieces.map_or_else(
+            || Arc::clone(&node),
+            |pieces| coalesced(pieces, readers, merge.fetch()),
+        ))
     }
 
-    /// The same rows in partitions that follow each other; none if nothing is known of their order.
-    fn in_order(
-        &self,
-        node: &Arc<dyn ExecutionPlan>,
-        readers: usize,
-    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    /// The same rows in partitions that follow each other, of a plan that is gathered below; none if nothing is known of their
+    /// order.
+    fn in_order(&self, node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         if matches!(node.boundedness(), Boundedness::Unbounded { .. }) {
             return Ok(None);
         }
         // A LIMIT may have come down into a single partition, whose pieces would each have as many rows.
         if node.output_partitioning().partition_count() == 1 {
-            return self.gathered(Arc::clone(node), readers).map(Some);
+            return Ok(Some(Arc::clone(node)));
         }
         if let Some(scan) = node.downcast_ref::<DataSourceExec>() {
             return self.scan_in_order(scan).map(Some);
@@ -218,10 +218,7 @@ impl RowOrderRule {
             let input = exchange.input();
             let is_dealt_out = matches!(exchange.partitioning(), Partitioning::RoundRobinBatch(_))
                 && input.output_partitioning().partition_count() == 1;
-            return match is_dealt_out {
-                true => self.in_order(input, readers),
-                false => Ok(None),
-            };
+            return Ok(is_dealt_out.then(|| Arc::clone(input)));
         }
         let keeps_order = node.is::<FilterExec>()
             || node.is::<ProjectionExec>()
@@ -233,7 +230,7 @@ impl RowOrderRule {
             return Ok(None);
         }
         let inputs = node.children().into_iter();
-        let inputs = inputs.map(|input| self.in_order(input, readers));
+        let inputs = inputs.map(|input| self.in_order(input));
         let Some(inputs) = inputs.collect::<Result<Option<Vec<_>>>>()? else {
             return Ok(None);
         };
