@@ -5,18 +5,16 @@
 //! long sums: only what is not its own keeps the check.
 //! Not here: which operations are checked (checked.rs).
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::arrow::array::RecordBatch;
 use datafusion::arrow::datatypes::{DataType, FieldRef, Schema};
 use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::ColumnarValue;
-use datafusion::logical_expr::sort_properties::ExprProperties;
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::BinaryExpr;
 
+use crate::optimizer::fixes::failing::around_operation::{methods_of_operation, same_as_operation};
 use crate::wire::{PortableExpression, WireReader, WireValue};
 
 /// The operation.
@@ -45,45 +43,13 @@ impl CheckedOperation {
     }
 }
 
-impl PartialEq for CheckedOperation {
-    fn eq(&self, other: &Self) -> bool {
-        self.operation.eq(&other.operation)
-    }
-}
-
-impl Eq for CheckedOperation {}
-
-impl Hash for CheckedOperation {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.operation.hash(state);
-    }
-}
-
-impl fmt::Display for CheckedOperation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "({})", self.operation)
-    }
-}
+same_as_operation!(CheckedOperation);
 
 impl PhysicalExpr for CheckedOperation {
-    fn data_type(&self, schema: &Schema) -> Result<DataType> {
-        self.operation.data_type(schema)
-    }
-
-    fn nullable(&self, schema: &Schema) -> Result<bool> {
-        self.operation.nullable(schema)
-    }
-
-    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
-        self.operation.return_field(schema)
-    }
+    methods_of_operation!();
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         self.operation.evaluate(batch)
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
-        vec![&self.operation]
     }
 
     fn with_new_children(
@@ -95,17 +61,6 @@ impl PhysicalExpr for CheckedOperation {
             [only] if !only.is::<BinaryExpr>() => Ok(Arc::clone(only)),
             _ => CheckedOperation::over(children),
         }
-    }
-
-    fn get_properties(&self, children: &[ExprProperties]) -> Result<ExprProperties> {
-        let first = children.first().cloned();
-        Ok(first.unwrap_or_else(ExprProperties::new_unknown))
-    }
-
-    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "(")?;
-        self.operation.fmt_sql(f)?;
-        write!(f, ")")
     }
 }
 

@@ -13,6 +13,7 @@ pub(in crate::optimizer) mod filtered_arguments;
 pub(in crate::optimizer) mod long_conditions;
 pub(in crate::optimizer) mod volatile_windows;
 pub(in crate::optimizer) mod constants;
+mod around_operation;
 pub(in crate::optimizer) mod checked_operation;
 pub(in crate::optimizer) mod checked;
 pub(in crate::optimizer) mod within_digits;

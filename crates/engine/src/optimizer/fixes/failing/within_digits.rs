@@ -6,8 +6,6 @@
 //! 5e37 + 5e37 read as 1e37.
 //! Not here: integers (checked.rs); divisions, whose results are smaller; sums of groups, which are checked by their states.
 
-use std::fmt;
-use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use datafusion::arrow::array::{Array, ArrowNumericType, AsArray, PrimitiveArray, RecordBatch};
@@ -17,11 +15,11 @@ use datafusion::arrow::datatypes::{
 };
 use datafusion::arrow::error::ArrowError;
 use datafusion::common::{Result, ScalarValue, internal_err};
-use datafusion::logical_expr::sort_properties::ExprProperties;
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Literal};
 
+use crate::optimizer::fixes::failing::around_operation::{methods_of_operation, same_as_operation};
 use crate::optimizer::fixes::failing::checked::type_bounds;
 use crate::wire::{PortableExpression, WireReader, WireValue};
 
@@ -139,38 +137,10 @@ pub(in crate::optimizer) struct WithinDigits {
     operation: Arc<dyn PhysicalExpr>,
 }
 
-impl PartialEq for WithinDigits {
-    fn eq(&self, other: &Self) -> bool {
-        self.operation.eq(&other.operation)
-    }
-}
-
-impl Eq for WithinDigits {}
-
-impl Hash for WithinDigits {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        self.operation.hash(state);
-    }
-}
-
-impl fmt::Display for WithinDigits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "({})", self.operation)
-    }
-}
+same_as_operation!(WithinDigits);
 
 impl PhysicalExpr for WithinDigits {
-    fn data_type(&self, schema: &Schema) -> Result<DataType> {
-        self.operation.data_type(schema)
-    }
-
-    fn nullable(&self, schema: &Schema) -> Result<bool> {
-        self.operation.nullable(schema)
-    }
-
-    fn return_field(&self, schema: &Schema) -> Result<FieldRef> {
-        self.operation.return_field(schema)
-    }
+    methods_of_operation!();
 
     fn evaluate(&self, batch: &RecordBatch) -> Result<ColumnarValue> {
         let results = self.operation.evaluate(batch)?;
@@ -179,10 +149,6 @@ impl PhysicalExpr for WithinDigits {
             ColumnarValue::Scalar(value) => fit(&value.to_array()?)?,
         }
         Ok(results)
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn PhysicalExpr>> {
-        vec![&self.operation]
     }
 
     fn with_new_children(
@@ -194,19 +160,6 @@ impl PhysicalExpr for WithinDigits {
             || Arc::clone(&self) as _,
             |operation| Arc::new(WithinDigits { operation }) as _,
         ))
-    }
-
-    fn get_properties(&self, children: &[ExprProperties]) -> Result<ExprProperties> {
-        Ok(children
-            .first()
-            .cloned()
-            .unwrap_or_else(ExprProperties::new_unknown))
-    }
-
-    fn fmt_sql(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "(")?;
-        self.operation.fmt_sql(f)?;
-        write!(f, ")")
     }
 }
 
