@@ -104,7 +104,7 @@ impl<'a> Replaceable<'a> {
 
     /// Whether the rows are those.
     pub(crate) async fn are_still(&self, old: &TableRows) -> bool {
-        are_same(&self.rows().await, old)
+        are_same(self.rows().await.iter().map(Vec::as_slice), old)
     }
 
     /// Puts new rows in the place of the `old` ones. False if others are there now, which another statement has written.
@@ -117,9 +117,7 @@ impl<'a> Replaceable<'a> {
         for part in &self.rows.batches {
             parts.push(part.write().await);
         }
-        let is_same = parts.len() == old.len()
-            && (parts.iter().zip(old)).all(|(now, then)| is_part(now, then));
-        if !is_same {
+        if !are_same(parts.iter().map(|part| part.as_slice()), old) {
             return Ok(false);
         }
         for part in &mut parts {
@@ -129,12 +127,12 @@ impl<'a> Replaceable<'a> {
     }
 }
 
-fn are_same(now: &TableRows, then: &TableRows) -> bool {
-    now.len() == then.len() && now.iter().zip(then).all(|(now, then)| is_part(now, then))
-}
-
-fn is_part(now: &[RecordBatch], then: &[RecordBatch]) -> bool {
-    now.len() == then.len() && now.iter().zip(then).all(|(now, then)| is_one(now, then))
+/// Whether the parts of a table are the same memory.
+fn are_same<'a>(now: impl ExactSizeIterator<Item = &'a [RecordBatch]>, then: &TableRows) -> bool {
+    now.len() == then.len()
+        && now.zip(then).all(|(now, then)| {
+            now.len() == then.len() && now.iter().zip(then).all(|(now, then)| is_one(now, then))
+        })
 }
 
 /// Whether two batches are the same memory.

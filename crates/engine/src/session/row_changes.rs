@@ -139,7 +139,7 @@ impl Session {
         };
         changes::check(&LogicalPlan::Dml(insert.clone()), planning.state)?;
         let counted = self.all_rows(planning, &counting).await?;
-        // The condition may have read the table at several moments: that no row is meant holds of the rows at one.
+        // The condition may have read the table twice, before and after another statement: then its count says nothing.
         let is_done = match counted.iter().all(counts_none) {
             true => table_rows.are_still(&old).await,
             false => {

@@ -406,7 +406,7 @@ fn decimals_of(values: &Values, at: usize) -> Option<DataType> {
         let size = match (WrittenNumber::beside_integers(cell), cell) {
             // A double by its cast, or by its exponent.
             (Some((number, _)), _)
-                if !std::ptr::eq(cell, written) || number.whole_digits() > INTEGER_DIGITS =>
+                if matches!(written, Expr::Cast(_)) || number.whole_digits() > INTEGER_DIGITS =>
             {
                 return None;
             }
