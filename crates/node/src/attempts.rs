@@ -21,6 +21,13 @@ use crate::lease::States;
 /// Ballista's scheduler.
 pub type Scheduler = SchedulerServer<LogicalPlanNode, PhysicalPlanNode>;
 
+/// A job that runs. Ballista's `get_running_jobs` has those that are over.
+pub fn running(scheduler: &Scheduler, job: &str) -> Option<JobInfoCache> {
+    let jobs = scheduler.state.task_manager.get_running_job_cache();
+    let (_, found) = jobs.iter().find(|(id, _)| id.as_str() == job)?;
+    Some(found.clone())
+}
+
 /// How often the stages are looked at; states may come much later.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
@@ -69,10 +76,7 @@ impl Watch {
 
     async fn has_begun_anew(&mut self) -> bool {
         if self.found.is_none() {
-            let jobs = self.scheduler.state.task_manager.get_running_job_cache();
-            let mut jobs = jobs.iter();
-            let found = jobs.find(|(id, _)| id.as_str() == self.job);
-            self.found = found.map(|(_, job)| job.clone());
+            self.found = running(&self.scheduler, &self.job);
         }
         match &self.found {
             Some(job) => {

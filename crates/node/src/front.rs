@@ -28,7 +28,7 @@ use tokio::sync::mpsc;
 use tonic::metadata::MetadataValue;
 use tonic::{Request, Response, Status};
 
-use crate::attempts::{Scheduler, watched};
+use crate::attempts::{Scheduler, running, watched};
 use crate::lease::{Lease, Release, Released, States};
 
 /// A task that is cancelled may be about to write its last file when the job's are removed: they are once more, so long after.
@@ -95,9 +95,7 @@ impl Front {
 
     /// All stages of a job that runs, and those that are over.
     async fn stages(&self, job: &str) -> Option<(usize, usize)> {
-        // Ballista's list of running jobs is that of those that are over.
-        let jobs = self.scheduler.state.task_manager.get_running_job_cache();
-        let (_, found) = jobs.iter().find(|(id, _)| id.as_str() == job)?;
+        let found = running(&self.scheduler, job)?;
         let graph = found.execution_graph.read().await;
         Some((graph.stage_count(), graph.completed_stages()))
     }
