@@ -11,13 +11,12 @@ use ballista_core::serde::protobuf::operator_metric::Metric;
 use ballista_core::serde::protobuf::{JobStageMetrics, KeyValuePair};
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::{RecordBatch, RecordBatchOptions};
-use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::LogicalPlan;
-use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
+use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_plan::execution_plan::{
-    Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
+    Boundedness, EmissionType, ReplaceChildrenOptions,
 };
 use datafusion::physical_plan::metrics::{
     BaselineMetrics, ExecutionPlanMetricsSet, Gauge, MetricBuilder, MetricsSet,
@@ -28,6 +27,8 @@ use datafusion::physical_plan::{
 };
 use datafusion_proto::bytes::physical_plan_to_bytes_with_extension_codec;
 use futures::stream::{self, StreamExt, TryStreamExt};
+use grouse::distribution::only_input;
+use grouse::node_methods;
 
 use crate::codec::codec;
 use crate::scheduler::{Executors, Job, Scheduler, StagesOver};
@@ -114,6 +115,8 @@ impl DisplayAs for ClusterExec {
 }
 
 impl ExecutionPlan for ClusterExec {
+    node_methods!(with_new_children, no_expressions);
+
     fn name(&self) -> &'static str {
         "ClusterExec"
     }
@@ -126,33 +129,18 @@ impl ExecutionPlan for ClusterExec {
         vec![&self.plan]
     }
 
-    fn apply_expressions(
-        &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
     fn replace_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
         _options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(Arc::new(ClusterExec::new(
-            only_child(children)?,
+            only_input(self.name(), children)?,
             self.scheduler.clone(),
             self.vcores,
             Arc::clone(&self.settings),
             self.figures,
         )))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(
@@ -325,6 +313,8 @@ impl DisplayAs for HereExec {
 }
 
 impl ExecutionPlan for HereExec {
+    node_methods!(with_new_children, no_expressions);
+
     fn name(&self) -> &'static str {
         "HereExec"
     }
@@ -341,30 +331,15 @@ impl ExecutionPlan for HereExec {
         vec![true]
     }
 
-    fn apply_expressions(
-        &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
     fn replace_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
         _options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         Ok(Arc::new(HereExec {
-            plan: only_child(children)?,
+            plan: only_input(self.name(), children)?,
             told: Arc::clone(&self.told),
         }))
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
     }
 
     fn execute(
@@ -373,12 +348,5 @@ impl ExecutionPlan for HereExec {
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
         self.plan.execute(partition, context)
-    }
-}
-
-fn only_child(children: Vec<Arc<dyn ExecutionPlan>>) -> Result<Arc<dyn ExecutionPlan>> {
-    match <[Arc<dyn ExecutionPlan>; 1]>::try_from(children) {
-        Ok([child]) => Ok(child),
-        Err(children) => internal_err!("one plan runs somewhere, not {}", children.len()),
     }
 }

@@ -11,15 +11,14 @@ use std::task::{Context, Poll};
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
-use datafusion::common::tree_node::TreeNodeRecursion;
-use datafusion::common::{Result, internal_err};
+use datafusion::common::Result;
 use datafusion::execution::{RecordBatchStream, SendableRecordBatchStream, TaskContext};
-use datafusion::physical_expr::PhysicalExpr;
-use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
+use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, PlanProperties};
 use futures::future::BoxFuture;
 use futures::{FutureExt, Stream, StreamExt};
-use grouse::Error;
+use grouse::distribution::only_input;
+use grouse::{Error, node_methods};
 use tokio::sync::watch;
 
 /// What a task shares with its streams.
@@ -80,6 +79,8 @@ impl DisplayAs for StopExec {
 }
 
 impl ExecutionPlan for StopExec {
+    node_methods!(with_new_children, no_expressions);
+
     fn name(&self) -> &'static str {
         "StopExec"
     }
@@ -96,30 +97,13 @@ impl ExecutionPlan for StopExec {
         vec![true]
     }
 
-    fn apply_expressions(
-        &self,
-        _f: &mut dyn FnMut(&Arc<dyn PhysicalExpr>) -> Result<TreeNodeRecursion>,
-    ) -> Result<TreeNodeRecursion> {
-        Ok(TreeNodeRecursion::Continue)
-    }
-
     fn replace_children(
         self: Arc<Self>,
         children: Vec<Arc<dyn ExecutionPlan>>,
         _options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match <[Arc<dyn ExecutionPlan>; 1]>::try_from(children) {
-            Ok([plan]) => Ok(Arc::new(StopExec::new(plan, Arc::clone(&self.task)))),
-            Err(children) => internal_err!("a task has one plan, not {}", children.len()),
-        }
-    }
-
-    fn with_new_children(
-        self: Arc<Self>,
-        children: Vec<Arc<dyn ExecutionPlan>>,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-        self.replace_children(children, options)
+        let plan = only_input(self.name(), children)?;
+        Ok(Arc::new(StopExec::new(plan, Arc::clone(&self.task))))
     }
 
     fn execute(

@@ -23,6 +23,7 @@ use crate::optimizer::passes;
 use crate::scan::portable;
 use crate::wire::{Apart, WireReader, WireValue};
 
+pub use crate::expr::plan_nodes::only_input;
 pub(crate) use lowering::lowered;
 pub use tables::{
     aggregate_apart, aggregate_of, expression_apart, expression_of, function_apart, function_of,

@@ -1,16 +1,36 @@
 //! Methods of a plan's nodes that are the same in all of ours.
 //!
-//! In: their names. Out: these methods of `ExecutionPlan`.
+//! In: their names. Out: these methods of `ExecutionPlan`, in the crates of clusters, too.
 //! Not here: what a node does.
+
+use std::sync::Arc;
+
+use datafusion::common::{Result, internal_err};
+use datafusion::physical_plan::ExecutionPlan;
+
+/// The input of a node that has one. An internal error otherwise.
+pub fn only_input(
+    node: &str,
+    children: Vec<Arc<dyn ExecutionPlan>>,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    match <[Arc<dyn ExecutionPlan>; 1]>::try_from(children) {
+        Ok([input]) => Ok(input),
+        Err(children) => internal_err!("{node} has one input, not {}", children.len()),
+    }
+}
 
 /// `node_methods!(with_new_children)` within an `impl` of `ExecutionPlan` has this method say what the node's
 /// `replace_children` says. `no_expressions` is of a node that has none.
+#[doc(hidden)]
+#[macro_export]
 macro_rules! node_methods {
     ($($method:ident),+ $(,)?) => {
-        $($crate::expr::plan_nodes::node_method!($method);)+
+        $($crate::node_method!($method);)+
     };
 }
 
+#[doc(hidden)]
+#[macro_export]
 macro_rules! node_method {
     (with_new_children) => {
         fn with_new_children(
@@ -38,5 +58,4 @@ macro_rules! node_method {
     };
 }
 
-pub(crate) use node_method;
 pub(crate) use node_methods;

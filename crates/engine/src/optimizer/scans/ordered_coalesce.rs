@@ -29,7 +29,7 @@ use futures::{Stream, StreamExt, stream};
 use parking_lot::Mutex;
 use tokio::sync::{Notify, mpsc};
 
-use crate::expr::plan_nodes::node_methods;
+use crate::expr::plan_nodes::{node_methods, only_input};
 
 /// Bytes of rows that wait for their turn.
 const READ_AHEAD_BYTES: usize = 64 << 20;
@@ -101,16 +101,11 @@ impl ExecutionPlan for OrderedCoalesceExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         _options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match <[Arc<dyn ExecutionPlan>; 1]>::try_from(children) {
-            Ok([input]) => Ok(Arc::new(OrderedCoalesceExec::new(
-                input,
-                self.readers,
-                self.fetch,
-            ))),
-            Err(children) => {
-                internal_err!("OrderedCoalesceExec has one input, not {}", children.len())
-            }
-        }
+        Ok(Arc::new(OrderedCoalesceExec::new(
+            only_input(self.name(), children)?,
+            self.readers,
+            self.fetch,
+        )))
     }
 
     fn execute(

@@ -27,7 +27,7 @@ use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, Distribution, ExecutionPlan, PlanProperties,
 };
 
-use crate::expr::plan_nodes::node_methods;
+use crate::expr::plan_nodes::{node_methods, only_input};
 
 use crate::wire::{PortableNode, WireReader, WireValue};
 /// The rule for logical plans: a projection or a name between OFFSET and the sort comes after both.
@@ -192,14 +192,11 @@ impl ExecutionPlan for SkipExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         _options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match <[Arc<dyn ExecutionPlan>; 1]>::try_from(children) {
-            Ok([input]) => Ok(Arc::new(SkipExec::new(
-                input,
-                self.skip,
-                self.order.clone(),
-            ))),
-            Err(children) => internal_err!("SkipExec has one input, not {}", children.len()),
-        }
+        Ok(Arc::new(SkipExec::new(
+            only_input(self.name(), children)?,
+            self.skip,
+            self.order.clone(),
+        )))
     }
 
     fn execute(

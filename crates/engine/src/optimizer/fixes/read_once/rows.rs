@@ -22,7 +22,7 @@ use datafusion::physical_plan::{
 use futures::{StreamExt, TryStreamExt};
 use tokio::sync::OnceCell;
 
-use crate::expr::plan_nodes::node_methods;
+use crate::expr::plan_nodes::{node_methods, only_input};
 
 /// Rows in memory, once they are read.
 #[derive(Debug, Default)]
@@ -101,10 +101,8 @@ impl ExecutionPlan for ReadOnceExec {
         children: Vec<Arc<dyn ExecutionPlan>>,
         _options: ReplaceChildrenOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        match <[Arc<dyn ExecutionPlan>; 1]>::try_from(children) {
-            Ok([input]) => Ok(Arc::new(ReadOnceExec::new(input, Arc::clone(&self.rows)))),
-            Err(children) => internal_err!("ReadOnceExec has one input, not {}", children.len()),
-        }
+        let input = only_input(self.name(), children)?;
+        Ok(Arc::new(ReadOnceExec::new(input, Arc::clone(&self.rows))))
     }
 
     fn execute(
