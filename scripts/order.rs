@@ -17,13 +17,16 @@ fn main() {
     let order = release.join("functions.order");
     println!("cargo::rerun-if-changed={}", order.display());
     let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").unwrap_or_default();
+    // Another linker than Rust's own may not know these words.
+    let is_own = std::env::var_os("RUSTC_LINKER").is_none() && !flags.contains("link");
+    if is_own {
+        println!("cargo::rustc-link-arg=-Wl,--icf=safe"); // functions that are the same bytes, whose address nobody asks for, once
+    }
     let Ok(found) = metadata(&order) else {
         // cargo takes a file that is missing, or younger than this run, for a change
         let made = File::create(&order).and_then(|file| file.set_modified(SystemTime::UNIX_EPOCH));
         return made.expect("cargo writes to this folder too");
     };
-    // Another linker than Rust's own may not know these words.
-    let is_own = std::env::var_os("RUSTC_LINKER").is_none() && !flags.contains("link");
     if found.len() > 0 && is_own {
         println!(
             "cargo::rustc-link-arg=-Wl,--symbol-ordering-file={}",
