@@ -18,6 +18,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -33,6 +34,9 @@ CLONE_AND_EXITKILL = 0x8 | 0x100000
 RIP = 16 * 8
 """Where `struct user` of x86-64 has the instruction pointer."""
 BREAKPOINT = 0xCC
+
+UNLOADABLE = 70
+"""With which a child ends that cannot import the package: a fault of ours, while all else may be the machine's."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -87,7 +91,7 @@ def prepare(built: Path, folder: Path) -> list[str]:
 
     package = folder / "grouse"
     package.mkdir()
-    for source in SOURCES.glob("*.py"):
+    for source in SOURCES.iterdir():
         (package / source.name).symlink_to(source)
     (package / "_native.abi3.so").symlink_to(built / "lib_native.so")
     for sizes in SIZES.values():
@@ -124,6 +128,8 @@ def follow(child: int, library: Path, functions: dict[int, str]) -> list[str]:
         thread, status = os.waitpid(-1, 0x40000000)  # threads of the child too
         if not os.WIFSTOPPED(status):
             if thread == child:
+                if os.waitstatus_to_exitcode(status) == UNLOADABLE:
+                    raise SystemExit("the library or the Python package cannot be loaded")
                 if status != 0:
                     raise ChildProcessError(f"the queries that were to be watched ended with status {status}")
                 return called
@@ -182,7 +188,11 @@ def run(library: str, folder: Path) -> None:
     ctypes.CDLL(library)
     os.kill(os.getpid(), signal.SIGSTOP)
     sys.path.insert(0, str(folder))
-    import grouse
+    try:
+        import grouse
+    except ImportError:
+        traceback.print_exc()
+        os._exit(UNLOADABLE)
     from queries import SIZES, load
 
     for memory in ("default", "32MB"):

@@ -20,7 +20,8 @@ fn main() {
     // Another linker than Rust's own may not know these words.
     let is_own = std::env::var_os("RUSTC_LINKER").is_none() && !flags.contains("link");
     if is_own {
-        println!("cargo::rustc-link-arg=-Wl,--icf=safe"); // functions that are the same bytes, whose address nobody asks for, once
+        // functions that are the same bytes are laid down once; `safe` finds none, as rustc does not say whose address is compared
+        println!("cargo::rustc-link-arg=-Wl,--icf=all");
     }
     let Ok(found) = metadata(&order) else {
         // cargo takes a file that is missing, or younger than this run, for a change

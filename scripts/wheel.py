@@ -15,10 +15,10 @@ import subprocess
 import sys
 import sysconfig
 import tempfile
-import zipfile
 from pathlib import Path
 
 import parts
+import zips
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ROOT / "crates" / "python" / "python"
@@ -66,16 +66,15 @@ def main(built: Path, out: Path, released: bool, name: str) -> None:
     for old in out.glob(f"{distribution}-*.whl"):
         old.unlink()
     wheel = out / f"{distribution}-{version}-{tag}.whl"
-    # One time for all members: the same files make the same wheel.
-    method = zipfile.ZIP_DEFLATED if released else zipfile.ZIP_STORED
-    with zipfile.ZipFile(wheel, "w", method, compresslevel=9 if released else None) as archive:
-        for path, data in files.items():
-            member = zipfile.ZipInfo(path)
-            member.compress_type = method
-            member.external_attr = 0o644 << 16
-            archive.writestr(member, data)
+    zips.write(wheel, files, smallest if released else None)
     if released:
         print(f"{wheel}: {wheel.stat().st_size / 1e6:.1f} MB")
+
+
+def smallest(data: bytes) -> bytes:
+    import deflate  # released wheels alone need it
+
+    return deflate.deflate_compress(data, 12)
 
 
 def manylinux(library: Path) -> str | None:
