@@ -18,7 +18,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,8 +34,8 @@ RIP = 16 * 8
 """Where `struct user` of x86-64 has the instruction pointer."""
 BREAKPOINT = 0xCC
 
-UNLOADABLE = 70
-"""With which a child ends that cannot import the package: a fault of ours, while all else may be the machine's."""
+NOT_TRACED = 77
+"""With which a child ends that may not be watched: the machine's choice, while an exception of Python in it is a fault of ours."""
 
 libc = ctypes.CDLL(None, use_errno=True)
 libc.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
@@ -96,10 +95,14 @@ def prepare(built: Path, folder: Path) -> list[str]:
     (package / "_native.abi3.so").symlink_to(built / "lib_native.so")
     for sizes in SIZES.values():
         small = sizes["small"]
-        for file in small.files.values():
+        made = [small.parquet] if small.parquet else small.files.values()
+        for file in made:
             subprocess.run(
                 [built / "grouse-datagen", *small.make, "--out", folder / file], check=True, stdout=subprocess.DEVNULL
             )
+        for file in small.files.values() if small.parquet else ():
+            copy = f"COPY (SELECT * FROM '{folder / small.parquet}') TO '{folder / file}'"
+            subprocess.run([built / "grouse", copy], check=True, stdout=subprocess.DEVNULL)
     return [sys.executable, __file__, "--run", str(built / "lib_native.so"), str(folder)]
 
 
@@ -108,7 +111,7 @@ def trace(command: list[str], library: Path, functions: dict[int, str]) -> list[
     child = os.fork()
     if child == 0:
         if libc.ptrace(TRACEME, 0, None, None) == -1:
-            os._exit(1)
+            os._exit(NOT_TRACED)
         signal.alarm(PATIENCE_S)
         os.execv(command[0], command)
     try:
@@ -128,8 +131,8 @@ def follow(child: int, library: Path, functions: dict[int, str]) -> list[str]:
         thread, status = os.waitpid(-1, 0x40000000)  # threads of the child too
         if not os.WIFSTOPPED(status):
             if thread == child:
-                if os.waitstatus_to_exitcode(status) == UNLOADABLE:
-                    raise SystemExit("the library or the Python package cannot be loaded")
+                if os.waitstatus_to_exitcode(status) == 1:
+                    raise SystemExit("the queries that were to be watched failed")
                 if status != 0:
                     raise ChildProcessError(f"the queries that were to be watched ended with status {status}")
                 return called
@@ -188,11 +191,7 @@ def run(library: str, folder: Path) -> None:
     ctypes.CDLL(library)
     os.kill(os.getpid(), signal.SIGSTOP)
     sys.path.insert(0, str(folder))
-    try:
-        import grouse
-    except ImportError:
-        traceback.print_exc()
-        os._exit(UNLOADABLE)
+    import grouse
     from queries import SIZES, load
 
     for memory in ("default", "32MB"):
@@ -201,7 +200,7 @@ def run(library: str, folder: Path) -> None:
             session.sql(f"SET memory_limit = '{memory}'")
         for set_name, sizes in SIZES.items():
             for table, file in sizes["small"].files.items():
-                session.sql(f"CREATE VIEW {table} AS SELECT * FROM '{folder / file}'")
+                session.sql(f"CREATE OR REPLACE VIEW {table} AS SELECT * FROM '{folder / file}'")
             for query in load(set_name):
                 try:
                     session.sql(query.text("grouse").replace("{numbers}", f"numbers({sizes['small'].rows})")).fetchall()
@@ -215,5 +214,5 @@ if __name__ == "__main__":
     else:
         try:
             main(Path(sys.argv[1]).resolve())
-        except Exception as error:  # whatever it is: the library is whole without
+        except OSError as error:  # the library is whole without
             say(f"functions stay as compiled: {type(error).__name__}: {error}")
