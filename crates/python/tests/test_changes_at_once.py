@@ -52,3 +52,26 @@ def test_deletes_of_the_first_row():
     con = table(200)
     assert at_once(con, lambda cursor, *_: cursor.execute("DELETE FROM a WHERE k IN (SELECT min(k) FROM a)")) == []
     assert con.execute("SELECT count(*), min(k) FROM a").fetchall() == [(200 - THREADS * TIMES, THREADS * TIMES)]
+
+
+def test_columns_are_added_beside_inserts_and_updates():
+    con = table(1_000)
+    written = []
+
+    def change(cursor, thread, time):
+        if thread == 0:
+            cursor.execute(f"ALTER TABLE a ADD COLUMN c{time} INTEGER DEFAULT {time}")
+        elif thread % 2:
+            key = 100_000 + thread * 1000 + time
+            cursor.execute(f"INSERT INTO a (k, v) VALUES ({key}, 0)")
+            written.append(key)
+        else:
+            cursor.execute("UPDATE a SET v = v + 1 WHERE k = 5")
+            written.append(5)
+
+    errors = at_once(con, change)
+    # A statement may be refused because another one altered the table between its plan and its run; then it has written nothing.
+    assert all("run it again" in error or "run this" in error for error in errors), errors
+    updates = written.count(5)
+    rows = con.execute("SELECT count(*) - 1000, sum(v) FROM a").fetchall()
+    assert rows == [(len(written) - updates, updates)]

@@ -2,12 +2,13 @@
 //!
 //! In: the rows of a statement that writes to the table. Out: all of them in the table, or an error and none.
 //! Invariant: rows are checked together with those that are there, before any of them is. NULL is as SQL has it: it fails
-//! NOT NULL and PRIMARY KEY, passes CHECK, and repeats in UNIQUE.
+//! NOT NULL and PRIMARY KEY, passes CHECK, and repeats in UNIQUE. No row goes to a table that another one has replaced.
 //! Not here: how constraints are written (sql/changes/constraints.rs).
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use datafusion::arrow::array::{Array, AsArray, RecordBatch};
@@ -28,6 +29,7 @@ use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, collect_partitioned};
 use datafusion::sql::sqlparser::ast::Ident;
 use futures::TryStreamExt;
+use tokio::sync::RwLockWriteGuard;
 
 use crate::error::Error;
 use crate::scan::constraints::{Constraints, KeyKind, UniqueKey};
@@ -272,20 +274,12 @@ pub(crate) async fn create(
     table: CreateMemoryTable,
     constraints: Option<&Constraints>,
 ) -> Result<()> {
-    let CreateMemoryTable {
-        name,
-        // DataFusion has heard of none.
-        constraints: _,
-        input,
-        if_not_exists,
-        or_replace,
-        column_defaults,
-        temporary: _,
-    } = table;
+    let name = table.name.clone();
+    let mut replaced = None;
     if context.table_exist(name.clone())? {
-        match (if_not_exists, or_replace) {
+        match (table.if_not_exists, table.or_replace) {
             (true, false) => return Ok(()),
-            (false, true) => {}
+            (false, true) => replaced = context.table_provider(name.clone()).await.ok(),
             (true, true) => {
                 let message = "OR REPLACE and IF NOT EXISTS in one statement".to_string();
                 return Err(Error::Unsupported { message }.into());
@@ -296,10 +290,28 @@ pub(crate) async fn create(
             }
         }
     }
+    let replaces = table.or_replace;
+    let made = of_query(context, table, constraints).await?;
+    replacing_now(|| {
+        if replaces {
+            context.deregister_table(name.clone())?;
+        }
+        context.register_table(name, made).map(|_| ())
+    })?;
+    retire(replaced).await;
+    Ok(())
+}
+
+/// The table of the rows of a query.
+pub(crate) async fn of_query(
+    context: &SessionContext,
+    table: CreateMemoryTable,
+    constraints: Option<&Constraints>,
+) -> Result<Arc<dyn TableProvider>> {
     let state = context.state();
     // That a query has no NULL says nothing of what is inserted later.
-    let rows = state.create_physical_plan(&input).await?;
-    let schema = made(input.schema().as_arrow(), &rows.schema());
+    let rows = state.create_physical_plan(&table.input).await?;
+    let schema = made(table.input.schema().as_arrow(), &rows.schema());
     let parts = match collect_partitioned(Arc::clone(&rows), state.task_ctx()).await {
         Ok(parts) => parts,
         Err(error) => {
@@ -307,29 +319,26 @@ pub(crate) async fn create(
             return Err(error.into());
         }
     };
+    let none = Constraints::default();
+    let rules = Rules::new(constraints.unwrap_or(&none), &schema, &state)?;
     // Rows of one part are added in their order, those of several in turn.
-    let parts = vec![with_schema(parts.concat(), &schema)?];
-    let defaults = column_defaults.into_iter().collect();
-    let table: Arc<dyn TableProvider> = match constraints {
-        None => Arc::new(MemTable::try_new(schema, parts)?.with_column_defaults(defaults)),
-        Some(constraints) => {
-            let rules = Rules::new(constraints, &schema, &state)?;
-            rules.check(&[], &parts.concat())?;
-            let schema = rules.schema(&schema);
-            let parts = parts
-                .into_iter()
-                .map(|part| with_schema(part, &schema))
-                .collect::<Result<Vec<_>>>()?;
-            let rows = MemTable::try_new(schema, parts)?.with_column_defaults(defaults);
-            Arc::new(CheckedTable::new(rows, rules))
-        }
-    };
-    replacing_now(|| {
-        if or_replace {
-            context.deregister_table(name.clone())?;
-        }
-        context.register_table(name, table).map(|_| ())
-    })
+    let rows = with_schema(parts.concat(), &schema)?;
+    rules.check(&[], &rows)?;
+    let schema = rules.schema(&schema);
+    let rows = with_schema(rows, &schema)?;
+    let defaults = table.column_defaults.into_iter().collect();
+    let rows = MemTable::try_new(schema, vec![rows])?.with_column_defaults(defaults);
+    Ok(Arc::new(CheckedTable::new(rows, rules)))
+}
+
+/// Lets no more rows into a table that has lost its name: a statement that is older than that has an error instead.
+pub(crate) async fn retire(table: Option<Arc<dyn TableProvider>>) {
+    if let Some(table) = &table
+        && let Some(table) = table.downcast_ref::<CheckedTable>()
+    {
+        let _held = held(&table.rows).await;
+        table.retired.store(true, Ordering::Release);
+    }
 }
 
 /// The table's schema: names as planned, types as the rows have them, all columns may be NULL. Coercion can change the type of a
@@ -361,6 +370,8 @@ pub(super) fn with_schema(part: Vec<RecordBatch>, schema: &SchemaRef) -> Result<
 pub(crate) struct CheckedTable {
     pub(super) rows: Arc<MemTable>,
     pub(super) rules: Arc<Rules>,
+    /// Set, while no statement writes to it, when its name is another table's or nobody's.
+    pub(super) retired: Arc<AtomicBool>,
     /// Keys without NULL, which DataFusion may rely on: they hold.
     known: KnownKeys,
 }
@@ -371,6 +382,7 @@ impl CheckedTable {
         CheckedTable {
             rows: Arc::new(rows),
             rules: Arc::new(rules),
+            retired: Arc::default(),
             known,
         }
     }
@@ -418,6 +430,7 @@ impl TableProvider for CheckedTable {
             schema: nullable(&self.schema()),
             rows: Arc::clone(&self.rows),
             rules: Arc::clone(&self.rules),
+            retired: Arc::clone(&self.retired),
         };
         Ok(Arc::new(DataSinkExec::new(input, Arc::new(sink), None)))
     }
@@ -427,21 +440,36 @@ impl TableProvider for CheckedTable {
         state: &dyn Session,
         filters: Vec<Expr>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        self.rows.delete_from(state, filters).await
+        self.change(state, RowChange::Delete(filters)).await
     }
 
-    /// Changes a copy, and puts it in the place of the rows if it keeps the rules. Other statements wait meanwhile: what they wrote
-    /// would be lost. None of its expressions reads the table (session/row_changes.rs has those that do).
     async fn update(
         &self,
         state: &dyn Session,
         assignments: Vec<(String, Expr)>,
         filters: Vec<Expr>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        let mut held = Vec::new();
-        for part in &self.rows.batches {
-            held.push(part.write().await);
-        }
+        let change = RowChange::Update(assignments, filters);
+        self.change(state, change).await
+    }
+}
+
+/// What becomes of the rows that pass filters.
+enum RowChange {
+    Delete(Vec<Expr>),
+    Update(Vec<(String, Expr)>, Vec<Expr>),
+}
+
+impl CheckedTable {
+    /// Changes a copy, and puts it in the place of the rows if it keeps the rules. Other statements wait meanwhile: what they wrote
+    /// would be lost. None of its expressions reads the table (session/row_changes.rs has those that do).
+    async fn change(
+        &self,
+        state: &dyn Session,
+        change: RowChange,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let mut held = held(&self.rows).await;
+        check_name(&self.retired)?;
         let nullable = nullable(&self.schema());
         let parts = held.iter().map(|part| {
             let batches = part
@@ -453,17 +481,43 @@ impl TableProvider for CheckedTable {
             nullable.clone(),
             parts.collect::<std::result::Result<_, _>>()?,
         )?;
-        let counted = copy.update(state, assignments, filters).await?;
+        let (counted, may_break) = match change {
+            RowChange::Delete(filters) => (copy.delete_from(state, filters).await?, false),
+            RowChange::Update(assignments, filters) => {
+                (copy.update(state, assignments, filters).await?, true)
+            }
+        };
         let mut changed = Vec::new();
         for part in &copy.batches {
             changed.push(part.read().await.clone());
         }
-        self.rules.check(&[], &changed.concat())?;
+        if may_break {
+            self.rules.check(&[], &changed.concat())?;
+        }
         for (part, batches) in held.iter_mut().zip(changed) {
             **part = with_schema(batches, &self.schema())?;
         }
         Ok(counted)
     }
+}
+
+/// All parts of a table, for one statement alone.
+pub(super) async fn held(table: &MemTable) -> Vec<RwLockWriteGuard<'_, Vec<RecordBatch>>> {
+    let mut held = Vec::with_capacity(table.batches.len());
+    for part in &table.batches {
+        held.push(part.write().await);
+    }
+    held
+}
+
+/// An error of a table that has lost its name; asked while it is held.
+fn check_name(retired: &AtomicBool) -> Result<()> {
+    if retired.load(Ordering::Acquire) {
+        let message = "another statement has altered, replaced or dropped the table meanwhile; \
+                       it has written nothing, run it again";
+        return Err(Error::Execution(message.to_string()).into());
+    }
+    Ok(())
 }
 
 /// Where rows go that are written to a table.
@@ -472,6 +526,7 @@ struct CheckedSink {
     schema: SchemaRef,
     rows: Arc<MemTable>,
     rules: Arc<Rules>,
+    retired: Arc<AtomicBool>,
 }
 
 impl fmt::Debug for CheckedSink {
@@ -498,29 +553,33 @@ impl DataSink for CheckedSink {
         _: &Arc<TaskContext>,
     ) -> Result<u64> {
         let new: Vec<RecordBatch> = data.try_collect().await?;
-        append(&self.rows, Some(&self.rules), new).await
+        let number = new.iter().map(|batch| batch.num_rows() as u64).sum();
+        let rules = Some(self.rules.as_ref());
+        match append(&self.rows, rules, Some(&self.retired), new).await? {
+            true => Ok(number),
+            false => check_name(&self.retired).map(|()| 0),
+        }
     }
 }
 
-/// Puts rows behind those of a table, if they keep its rules beside these; their number.
+/// Puts rows behind those of a table, if they keep its rules beside these; false of a table that has lost its name.
 pub(super) async fn append(
     table: &MemTable,
     rules: Option<&Rules>,
+    retired: Option<&AtomicBool>,
     new: Vec<RecordBatch>,
-) -> Result<u64> {
-    let Some(part) = table.batches.first() else {
-        return Ok(0);
-    };
+) -> Result<bool> {
     // Held until the rows are there, so that no other statement writes a row of the same key meanwhile.
-    let mut first = part.write().await;
+    let mut held = held(table).await;
+    if retired.is_some_and(|retired| check_name(retired).is_err()) {
+        return Ok(false);
+    }
     if let Some(rules) = rules {
-        let mut old = first.clone();
-        for part in table.batches.iter().skip(1) {
-            old.extend(part.read().await.iter().cloned());
-        }
+        let old: Vec<RecordBatch> = held.iter().flat_map(|part| part.iter().cloned()).collect();
         rules.check(&old, &new)?;
     }
-    let rows = new.iter().map(|batch| batch.num_rows() as u64).sum();
-    first.extend(with_schema(new, &table.schema())?);
-    Ok(rows)
+    if let Some(first) = held.first_mut() {
+        first.extend(with_schema(new, &table.schema())?);
+    }
+    Ok(true)
 }

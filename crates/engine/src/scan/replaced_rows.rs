@@ -5,6 +5,7 @@
 //! Not here: how the rows come about (sql/changes/changed_rows.rs).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::arrow::record_batch::RecordBatch;
@@ -12,7 +13,7 @@ use datafusion::catalog::{MemTable, TableProvider};
 use datafusion::common::{HashSet, Result};
 use datafusion::logical_expr::Expr;
 
-use super::checked_table::{CheckedTable, Rules, append, nullable, with_schema};
+use super::checked_table::{CheckedTable, Rules, append, held, nullable, with_schema};
 use crate::scan::constraints::{Constraints, KeyKind};
 
 /// Rows of a table, as they are at one time.
@@ -46,6 +47,7 @@ impl NewRows<'_> {
 pub(crate) struct Replaceable<'a> {
     rows: &'a MemTable,
     rules: Option<&'a Rules>,
+    retired: Option<&'a AtomicBool>,
 }
 
 impl<'a> Replaceable<'a> {
@@ -55,10 +57,15 @@ impl<'a> Replaceable<'a> {
             return Some(Replaceable {
                 rows: &table.rows,
                 rules: Some(&table.rules),
+                retired: Some(&table.retired),
             });
         }
         let rows = table.downcast_ref::<MemTable>()?;
-        Some(Replaceable { rows, rules: None })
+        Some(Replaceable {
+            rows,
+            rules: None,
+            retired: None,
+        })
     }
 
     /// The columns, all of which may be NULL: rows are held against the rules when they are put in.
@@ -97,9 +104,32 @@ impl<'a> Replaceable<'a> {
         rows
     }
 
-    /// Puts rows behind those that are there now.
-    pub(crate) async fn append(&self, rows: RecordBatch) -> Result<()> {
-        append(self.rows, self.rules, vec![rows]).await.map(|_| ())
+    /// Puts rows behind those that are there now. False of a table that has lost its name.
+    pub(crate) async fn append(&self, rows: RecordBatch) -> Result<bool> {
+        append(self.rows, self.rules, self.retired, vec![rows]).await
+    }
+
+    /// Whether the table has lost its name; asked while it is held.
+    fn is_retired(&self) -> bool {
+        self.retired
+            .is_some_and(|retired| retired.load(Ordering::Acquire))
+    }
+
+    /// Gives its name to another table, made of the `old` rows, by `swap`. False if others are there now.
+    pub(crate) async fn give_name(
+        &self,
+        old: &TableRows,
+        swap: impl FnOnce() -> Result<()> + Send,
+    ) -> Result<bool> {
+        let parts = held(self.rows).await;
+        if self.is_retired() || !are_same(parts.iter().map(|part| part.as_slice()), old) {
+            return Ok(false);
+        }
+        swap()?;
+        if let Some(retired) = self.retired {
+            retired.store(true, Ordering::Release);
+        }
+        Ok(true)
     }
 
     /// Whether the rows are those.
@@ -113,11 +143,8 @@ impl<'a> Replaceable<'a> {
             rules.check_change(new.before, &new.gone, &new.new)?;
         }
         let mut new = Some(with_schema(new.all, &self.rows.schema())?);
-        let mut parts = Vec::with_capacity(self.rows.batches.len());
-        for part in &self.rows.batches {
-            parts.push(part.write().await);
-        }
-        if !are_same(parts.iter().map(|part| part.as_slice()), old) {
+        let mut parts = held(self.rows).await;
+        if self.is_retired() || !are_same(parts.iter().map(|part| part.as_slice()), old) {
             return Ok(false);
         }
         for part in &mut parts {

@@ -93,8 +93,8 @@ impl Session {
         };
         let given = self.given(given).await?;
         if insert.conflict.is_none() {
-            table.append(change.inserted).await?;
-            return Ok(Some(given));
+            let is_done = table.append(change.inserted).await?;
+            return Ok(is_done.then_some(given));
         }
         let is_done = table.replace(&there, change.applied(&there)?).await?;
         Ok(is_done.then_some(given))

@@ -416,11 +416,24 @@ impl Session {
 
     /// What DataFusion makes of a plan; one that changes the session's tables has its effect now, among the names of the session.
     async fn begun(&self, plan: LogicalPlan, option: Option<String>) -> Result<DataFrame> {
-        let is_replacement = match &plan {
-            LogicalPlan::Ddl(DdlStatement::CreateView(view)) => view.or_replace,
-            LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) => table.or_replace,
-            _ => false,
+        let replaced = match &plan {
+            LogicalPlan::Ddl(DdlStatement::CreateView(view)) if view.or_replace => Some(&view.name),
+            LogicalPlan::Ddl(DdlStatement::CreateExternalTable(table)) if table.or_replace => {
+                Some(&table.name)
+            }
+            _ => None,
         };
+        let lost = match &plan {
+            LogicalPlan::Ddl(DdlStatement::DropTable(table)) => Some(&table.name),
+            _ => replaced,
+        };
+        let lost = match lost.cloned() {
+            Some(name) if self.context().table_exist(name.clone())? => {
+                self.context().table_provider(name).await.ok()
+            }
+            _ => None,
+        };
+        let is_replacement = replaced.is_some();
         let changes_tables = matches!(plan, LogicalPlan::Ddl(_));
         let begun = self.context().execute_logical_plan(plan);
         let frame = match changes_tables {
@@ -428,7 +441,9 @@ impl Session {
             true => with_own_tables(Arc::default(), begun).await,
             false => begun.await,
         };
-        frame.map_err(|error| name_option(Error::from(error), option))
+        let frame = frame.map_err(|error| name_option(Error::from(error), option))?;
+        checked_table::retire(lost).await;
+        Ok(frame)
     }
 
     /// DataFusion's plan of execution; joins whose hash tables memory has no room for are merged.

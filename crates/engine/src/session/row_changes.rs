@@ -79,7 +79,7 @@ impl Session {
         } else if let Some(change) = changed_rows::of(statement) {
             self.change_rows(planning, &change, params).await?
         } else if let Some(alteration) = alterations::of(statement) {
-            Some(self.alter_table(planning, &alteration).await?)
+            self.alter_table(planning, &alteration).await?
         } else {
             return Ok(Attempt::NoChange);
         };
@@ -170,20 +170,24 @@ impl Session {
         }
     }
 
-    /// Runs ALTER TABLE.
-    async fn alter_table(&self, planning: &Planning<'_>, alteration: &Alteration) -> Result<Query> {
+    /// Runs ALTER TABLE; `None` if another statement has changed the rows meanwhile.
+    async fn alter_table(
+        &self,
+        planning: &Planning<'_>,
+        alteration: &Alteration,
+    ) -> Result<Option<Query>> {
         let name = &alteration.table;
         let context = self.context();
         if !context.table_exist(reference(name))? {
             return match alteration.if_exists {
-                true => Ok(self.nothing()),
+                true => Ok(Some(self.nothing())),
                 false => Err(self.unknown_table(name)),
             };
         }
         let table = context.table_provider(reference(name)).await?;
         let schema = table.schema();
         let Some(alteration) = alteration.left(|column| has_column(&schema, column)) else {
-            return Ok(self.nothing());
+            return Ok(Some(self.nothing()));
         };
         let made_anew = alteration.made_anew()?;
         let Some(rows) = Replaceable::of(&table) else {
@@ -191,6 +195,7 @@ impl Session {
                 message: format!("ALTER TABLE of '{name}', which is no table in memory"),
             });
         };
+        let old = rows.rows().await;
         if let AlterationKind::RenameTable(new) = &alteration.kind {
             if context.table_exist(reference(new))? {
                 let message = format!("table '{new}' already exists");
@@ -202,7 +207,7 @@ impl Session {
             })?;
         }
         let Some(statement) = made_anew else {
-            return Ok(self.nothing());
+            return Ok(Some(self.nothing()));
         };
         if let AlterationKind::RenameColumn(_, new) | AlterationKind::AddColumn(new, ..) =
             &alteration.kind
@@ -225,8 +230,17 @@ impl Session {
         }
         let constraints = rows.constraints();
         let constraints = constraints.map(|of| alteration.constraints(of));
-        checked_table::create(context, made, constraints.transpose()?.as_ref()).await?;
-        Ok(self.nothing())
+        let name = made.name.clone();
+        let made =
+            checked_table::of_query(context, made, constraints.transpose()?.as_ref()).await?;
+        let swap = || {
+            replacing_now(|| {
+                context.deregister_table(name.clone())?;
+                context.register_table(name, made).map(|_| ())
+            })
+        };
+        let is_done = rows.give_name(&old, swap).await?;
+        Ok(is_done.then(|| self.nothing()))
     }
 
     pub(super) async fn planned(

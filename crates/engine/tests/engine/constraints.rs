@@ -3,6 +3,7 @@
 use std::thread;
 
 use crate::support::{error, rows, session, session_of_threads};
+use futures::TryStreamExt;
 use grouse::Session;
 
 fn with_table() -> Session {
@@ -236,4 +237,45 @@ fn rows_of_several_batches_are_changed_in_their_places() {
     let swapped = "SELECT id, n FROM big WHERE n = 7 ORDER BY id";
     assert_eq!(rows(&session, swapped), ["5|7", "6|7"]);
     assert_eq!(rows(&session, counted), ["19802|19802|1632017"]);
+}
+
+#[test]
+fn rows_do_not_go_to_tables_that_have_lost_their_name() {
+    for (change, after) in [
+        ("DROP TABLE t", None),
+        ("CREATE OR REPLACE TABLE t(k INT)", Some("0")),
+        ("CREATE OR REPLACE VIEW t AS SELECT 1 AS k", Some("1")),
+        ("ALTER TABLE t ADD COLUMN w INT", Some("1")),
+        ("ALTER TABLE t RENAME COLUMN k TO j", Some("1")),
+    ] {
+        let session = session();
+        rows(&session, "CREATE TABLE t(k INT)");
+        rows(&session, "INSERT INTO t VALUES (1)");
+        let insert = session.query("INSERT INTO t VALUES (7)");
+        let insert = session.handle().block_on(insert).unwrap();
+        rows(&session, change);
+        let ended: Result<Vec<_>, _> = session
+            .handle()
+            .block_on(insert.execute().unwrap().try_collect());
+        let message = ended.unwrap_err().to_string();
+        assert!(message.contains("run it again"), "{change}: {message}");
+        if let Some(after) = after {
+            assert_eq!(
+                rows(&session, "SELECT count(*) FROM t"),
+                [after],
+                "{change}"
+            );
+        }
+    }
+    // One that only has another name is the same table.
+    let session = session();
+    rows(&session, "CREATE TABLE t(k INT)");
+    let insert = session.query("INSERT INTO t VALUES (7)");
+    let insert = session.handle().block_on(insert).unwrap();
+    rows(&session, "ALTER TABLE t RENAME TO u");
+    let ended: Result<Vec<_>, _> = session
+        .handle()
+        .block_on(insert.execute().unwrap().try_collect());
+    ended.unwrap();
+    assert_eq!(rows(&session, "SELECT k FROM u"), ["7"]);
 }
