@@ -156,6 +156,8 @@ fn plans_that_have_been_messages_give_the_expected_rows() {
             *stayed.entry(why.clone()).or_insert(0) += times;
         }
     }
+    let numbers = stayed.keys().find(|why| why.contains("NumbersExec"));
+    assert_eq!(numbers, None);
     let mut out = stdout();
     writeln!(out, "note: {plans} plans were messages").expect("standard output");
     for (why, times) in stayed {

@@ -2,7 +2,8 @@
 //!
 //! In: a plan made for several machines (`grouse::distribution::planning_state`), the cluster's size. Out: the plan in stages
 //! that travel, or why this machine runs it; an error names what cannot go anywhere.
-//! Invariant: nothing falls back in silence. What reads files is distributed or an error; what reads none runs here.
+//! Invariant: nothing falls back in silence. What reads files is distributed or an error; what reads none runs here, unless it
+//! counts up many numbers.
 //! Not here: how a grouping is cut in stages (the engine), messages (codec/).
 
 use std::sync::Arc;
@@ -35,6 +36,9 @@ pub(crate) const NO_FILES: &str = "it reads no files";
 
 /// Tables in memory travel up to so many bytes: each machine gets all of them in a message.
 const MEMORY_BYTES_MAX: usize = 8 << 20;
+
+/// So many numbers that are counted up are a matter of milliseconds, less than a cluster's stages take.
+const NUMBERS_HERE_MAX: u64 = 10_000_000;
 
 /// Nodes that write, explain or change this session: they run where the session is.
 const LOCAL: [(&str, &str); 4] = [
@@ -84,7 +88,8 @@ pub fn distribute(
         let reason = reason.to_string();
         return Ok(Distribution::Here { reason });
     }
-    if !found.files {
+    let is_large = found.numbers > NUMBERS_HERE_MAX && found.memory_bytes <= MEMORY_BYTES_MAX;
+    if !found.files && !is_large {
         let reason = NO_FILES.to_string();
         return Ok(Distribution::Here { reason });
     }
@@ -149,6 +154,8 @@ fn refused(error: DataFusionError) -> DataFusionError {
 #[derive(Debug, Default)]
 struct Found {
     files: bool,
+    /// Those that are counted up.
+    numbers: u64,
     memory_bytes: usize,
     local: Option<&'static str>,
 }
@@ -160,6 +167,9 @@ impl Found {
             self.local = Some(reason);
         }
         self.files |= scan_of(node.as_ref()).is_some();
+        for share in distribution::numbers_of(node.as_ref()).unwrap_or_default() {
+            self.numbers = self.numbers.saturating_add(share.end - share.start);
+        }
         if let Some(scan) = node.downcast_ref::<DataSourceExec>()
             && let Some(memory) = scan.data_source().downcast_ref::<MemorySourceConfig>()
         {

@@ -5,6 +5,8 @@
 //! Such a scan reads nothing itself.
 //! Not here: messages (codec/scans.rs), readers (the engine).
 
+mod numbers;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -161,6 +163,9 @@ pub(crate) fn scan_of(node: &dyn ExecutionPlan) -> Option<&FileScanConfig> {
 /// The plan with scans that travel; an error names one that has to stay.
 pub(crate) fn travelling(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
     let changed = |node: Arc<dyn ExecutionPlan>| {
+        if let Some(scan) = numbers::travelling(node.as_ref()) {
+            return Ok(Transformed::yes(scan));
+        }
         let Some(scan) = scan_of(node.as_ref()) else {
             return Ok(Transformed::no(node));
         };
@@ -195,6 +200,9 @@ pub(crate) fn reading(
         let Some(source) = scan.file_source().downcast_ref::<TravellingSource>() else {
             return Ok(Transformed::no(node));
         };
+        if let Some(counting) = numbers::counting(scan, source)? {
+            return Ok(Transformed::yes(counting));
+        }
         let (kind, values) = source.reading();
         let scan = distribution::with_source(scan.clone(), kind, values.to_vec(), runtime)?;
         let node: Arc<dyn ExecutionPlan> = DataSourceExec::from_data_source(scan);

@@ -7,10 +7,10 @@
 //!
 //! | of ours | travels as |
 //! |---|---|
-//! | `GroupByExec` with a stage, `SkipExec`, `ForgetEquivalencesExec`, scans of files | a message |
+//! | `GroupByExec` with a stage, `SkipExec`, `ForgetEquivalencesExec`, scans of files, `NumbersExec` as one | a message |
 //! | functions that are registered, DataFusion's own | their name, if the registered one is the same; some with a time zone |
 //! | functions and expressions that rules make | a message (tables of the engine's `distribution`) |
-//! | `GroupByExec` without a stage, `NumbersExec`, `ReadOnceExec`, `TurnRowsExec`, sequences | not: an error |
+//! | `GroupByExec` without a stage, `ReadOnceExec`, `TurnRowsExec`, sequences | not: an error |
 //! | `SelectingFilterExec`, `RecordingFilterExec`, `Specialised`, `DistinctValues` | not: made where a part runs |
 
 mod foreign;

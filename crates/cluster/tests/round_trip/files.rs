@@ -50,6 +50,9 @@ const STATEMENTS: &[&str] = &[
     "SELECT date_trunc('hour', to_timestamp_seconds(i)) AS h, count(*) FROM t GROUP BY h",
     "SELECT count(*) FROM t HAVING count(*) > 0",
     "SELECT count(*), sum(i) FROM t GROUP BY GROUPING SETS ((), ())",
+    "SELECT n.number, count(*), sum(i) FROM t JOIN numbers(2, 4) AS n ON t.k = n.number GROUP BY n.number",
+    "SELECT k, count(*) FROM t CROSS JOIN numbers(3) GROUP BY k",
+    "SELECT k, count(*) FROM (SELECT k FROM t UNION ALL SELECT number % 9 FROM numbers(20)) GROUP BY k",
     "SELECT k, upper(s), length(s), round(f, 2), cast(i AS varchar), count(*) FROM t GROUP BY 1, 2, 3, 4, 5",
 ];
 
@@ -172,6 +175,31 @@ fn what_reads_no_files_runs_here() {
         outcomes.here.keys().collect::<Vec<_>>(),
         ["it reads no files"]
     );
+}
+
+#[test]
+fn many_numbers_are_counted_up_there() {
+    let (cluster, outcomes) = traveller();
+    let sql = |numbers: usize| {
+        format!(
+            "SELECT number % 3 AS k, count(*), min(number), max(number), sum(number) FROM numbers(5, {numbers}) GROUP BY k"
+        )
+    };
+    run(&cluster, &sql(10_000_000)).expect("rows");
+    assert_eq!(outcomes.lock().distributed, 0);
+    let found = rows(&run(&cluster, &sql(12_000_000)).expect("rows"));
+    assert_eq!(outcomes.lock().distributed, 1);
+    assert_eq!(
+        found,
+        [
+            "0 | 4000000 | 6 | 12000003 | 24000018000000",
+            "1 | 4000000 | 7 | 12000004 | 24000022000000",
+            "2 | 4000000 | 5 | 12000002 | 24000014000000",
+        ]
+    );
+    let plan = outcomes.lock().last.clone();
+    let place = plan.find("[5-4000005], [4000005-8000005], [8000005-12000005]");
+    assert!(place.is_some(), "{plan}");
 }
 
 #[test]

@@ -8,8 +8,10 @@
 mod lowering;
 mod tables;
 
+use std::ops::Range;
 use std::sync::Arc;
 
+use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::datasource::physical_plan::{FileScanConfig, FileSource};
 use datafusion::execution::runtime_env::RuntimeEnv;
@@ -20,6 +22,7 @@ use datafusion::prelude::SessionContext;
 use crate::exec::GroupByExec;
 use crate::functions;
 use crate::optimizer::passes;
+use crate::scan::numbers::NumbersExec;
 use crate::scan::portable;
 use crate::wire::{Apart, WireReader, WireValue};
 
@@ -79,4 +82,14 @@ pub fn with_source(
     runtime: &RuntimeEnv,
 ) -> Result<FileScanConfig> {
     portable::with_source(scan, kind, &mut WireReader::new(values), runtime)
+}
+
+/// The numbers that each partition of a node gives, of one that counts up.
+pub fn numbers_of(node: &dyn ExecutionPlan) -> Option<&[Range<u64>]> {
+    node.downcast_ref::<NumbersExec>().map(NumbersExec::shares)
+}
+
+/// The node that counts up again: a partition for each of these shares, a column of numbers for each of `schema`.
+pub fn numbers(shares: Vec<Range<u64>>, schema: SchemaRef) -> Arc<dyn ExecutionPlan> {
+    Arc::new(NumbersExec::of_shares(shares, schema))
 }

@@ -1,7 +1,8 @@
 //! `numbers(n)` and `numbers(start, n)`: consecutive integers as a table.
 //!
 //! In: one or two whole numbers.
-//! Out: one column `number` (UInt64), in as many partitions as the session has threads, one contiguous share each.
+//! Out: one column `number` (UInt64), in as many partitions as the session has threads, one contiguous share each. A task of a
+//! cluster has some of them.
 //! Invariant: constant memory; row count, minimum and maximum are exact statistics, so `count(*)` reads nothing.
 //! Not here: an output order; declared, it would make GROUP BY number a streaming aggregation behind an order-keeping
 //! exchange, which is slower than grouping.
@@ -142,7 +143,7 @@ impl TableProvider for Numbers {
         };
         let partitions = state.config_options().execution.target_partitions.max(1);
         let range = shorten(&self.range, limit);
-        Ok(Arc::new(NumbersExec::new(range, partitions, schema)))
+        Ok(Arc::new(NumbersExec::new(&range, partitions, schema)))
     }
 }
 
@@ -154,62 +155,85 @@ fn shorten(range: &Range<u64>, limit: Option<usize>) -> Range<u64> {
 /// The leaf of the plan.
 #[derive(Debug)]
 pub struct NumbersExec {
-    range: Range<u64>,
-    partitions: usize,
+    /// The numbers of each partition, from low to high.
+    shares: Vec<Range<u64>>,
     fetch: Option<usize>,
     properties: Arc<PlanProperties>,
     metrics: ExecutionPlanMetricsSet,
 }
 
 impl NumbersExec {
-    fn new(range: Range<u64>, partitions: usize, schema: SchemaRef) -> NumbersExec {
-        let rows = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
-        let partitions = partitions.min(rows).max(1);
+    fn new(range: &Range<u64>, partitions: usize, schema: SchemaRef) -> NumbersExec {
+        NumbersExec::of_shares(divided(range, partitions), schema)
+    }
+
+    /// One partition for each of these shares.
+    pub(crate) fn of_shares(shares: Vec<Range<u64>>, schema: SchemaRef) -> NumbersExec {
         let properties = PlanProperties::new(
             EquivalenceProperties::new(schema),
-            Partitioning::UnknownPartitioning(partitions),
+            Partitioning::UnknownPartitioning(shares.len()),
             EmissionType::Incremental,
             Boundedness::Bounded,
         );
         NumbersExec {
-            range,
-            partitions,
+            shares,
             fetch: None,
             properties: Arc::new(properties),
             metrics: ExecutionPlanMetricsSet::new(),
         }
     }
 
-    /// The same rows in partitions of at most so many, as far as there may be so many partitions.
-    pub(crate) fn in_pieces(&self, rows_max: u64, partitions_max: usize) -> NumbersExec {
-        let rows = self.range.end - self.range.start;
-        let wanted = usize::try_from(rows.div_ceil(rows_max.max(1))).unwrap_or(usize::MAX);
-        let partitions = wanted.clamp(self.partitions, partitions_max.max(self.partitions));
-        let mut pieces = NumbersExec::new(self.range.clone(), partitions, self.schema());
-        pieces.fetch = self.fetch;
-        pieces
+    /// The numbers of each partition.
+    pub(crate) fn shares(&self) -> &[Range<u64>] {
+        &self.shares
     }
 
-    /// The contiguous share of one partition; shares differ by at most one row.
-    fn share(&self, partition: usize) -> Range<u64> {
-        let rows = u128::from(self.range.end - self.range.start);
-        let bound = |part: usize| {
-            let offset = rows * part as u128 / self.partitions as u128;
-            // The quotient is at most `rows`, which came from a u64.
-            self.range.start + offset as u64
-        };
-        bound(partition)..bound(partition + 1)
+    /// The same rows in partitions of at most so many, as far as there may be about so many partitions.
+    pub(crate) fn in_pieces(&self, rows_max: u64, partitions_max: usize) -> NumbersExec {
+        let wanted = rows_of(&self.shares).div_ceil(rows_max.max(1));
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        let each = wanted
+            .min(partitions_max)
+            .div_ceil(self.shares.len().max(1));
+        self.with_shares(&self.shares, each)
     }
+
+    /// These shares, each in so many partitions.
+    fn with_shares(&self, shares: &[Range<u64>], each: usize) -> NumbersExec {
+        let shares = shares.iter().flat_map(|share| divided(share, each));
+        let mut changed = NumbersExec::of_shares(shares.collect(), self.schema());
+        changed.fetch = self.fetch;
+        changed
+    }
+}
+
+/// Contiguous shares of a range, which differ by at most one number; none is empty unless the range is.
+fn divided(range: &Range<u64>, shares: usize) -> Vec<Range<u64>> {
+    let rows = range.end - range.start;
+    let shares = (shares as u64).min(rows).max(1);
+    let bound = |share: u64| {
+        let offset = u128::from(rows) * u128::from(share) / u128::from(shares);
+        // The quotient is at most `rows`, which came from a u64.
+        range.start + offset as u64
+    };
+    (0..shares)
+        .map(|share| bound(share)..bound(share + 1))
+        .collect()
+}
+
+/// How many numbers there are.
+fn rows_of(shares: &[Range<u64>]) -> u64 {
+    let rows = shares.iter().map(|share| share.end - share.start);
+    rows.fold(0, u64::saturating_add)
 }
 
 impl DisplayAs for NumbersExec {
     fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Range { start, end } = self.range;
+        let start = self.shares.first().map_or(0, |share| share.start);
+        let (rows, partitions) = (rows_of(&self.shares), self.shares.len());
         write!(
             f,
-            "NumbersExec: start={start}, rows={}, partitions={}",
-            end - start,
-            self.partitions
+            "NumbersExec: start={start}, rows={rows}, partitions={partitions}"
         )
     }
 }
@@ -249,13 +273,13 @@ impl ExecutionPlan for NumbersExec {
         partition: usize,
         context: Arc<TaskContext>,
     ) -> Result<SendableRecordBatchStream> {
-        if partition >= self.partitions {
-            let message = format!("partition {partition} of {}", self.partitions);
+        let Some(share) = self.shares.get(partition) else {
+            let message = format!("partition {partition} of {}", self.shares.len());
             return Err(Error::Internal(message).into());
-        }
+        };
         Ok(Box::pin(cooperative(NumbersStream {
             schema: self.schema(),
-            rest: self.share(partition),
+            rest: share.clone(),
             batch_rows: context.session_config().batch_size() as u64,
             metrics: BaselineMetrics::new(&self.metrics, partition),
         })))
@@ -266,9 +290,7 @@ impl ExecutionPlan for NumbersExec {
     }
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {
-        let mut fresh = NumbersExec::new(self.range.clone(), self.partitions, self.schema());
-        fresh.fetch = self.fetch;
-        Ok(Arc::new(fresh))
+        Ok(Arc::new(self.with_shares(&self.shares, 1)))
     }
 
     fn statistics_from_inputs(
@@ -276,11 +298,11 @@ impl ExecutionPlan for NumbersExec {
         _: &[Arc<Statistics>],
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
-        let range = match args.partition() {
-            Some(partition) => self.share(partition),
-            None => self.range.clone(),
+        let shares = match args.partition() {
+            Some(partition) => self.shares.get(partition..=partition).unwrap_or(&[]),
+            None => &self.shares,
         };
-        Ok(Arc::new(statistics(&range, self.schema().fields().len())))
+        Ok(Arc::new(statistics(shares, self.schema().fields().len())))
     }
 
     fn supports_limit_pushdown(&self) -> bool {
@@ -289,8 +311,9 @@ impl ExecutionPlan for NumbersExec {
 
     fn with_fetch(&self, limit: Option<usize>) -> Option<Arc<dyn ExecutionPlan>> {
         // All partitions together make `limit` rows, so nothing is generated in vain.
-        let range = shorten(&self.range, limit);
-        let mut limited = NumbersExec::new(range, self.partitions, self.schema());
+        let shares = first_of(&self.shares, limit);
+        let each = self.shares.len().div_ceil(shares.len().max(1));
+        let mut limited = self.with_shares(&shares, each);
         limited.fetch = limit;
         Some(Arc::new(limited))
     }
@@ -300,16 +323,32 @@ impl ExecutionPlan for NumbersExec {
     }
 }
 
-fn statistics(range: &Range<u64>, columns: usize) -> Statistics {
-    let rows = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
-    let value = |number: u64| match rows {
-        0 => Precision::Absent,
-        _ => Precision::Exact(ScalarValue::UInt64(Some(number))),
+/// The first so many of all numbers; one share at least.
+fn first_of(shares: &[Range<u64>], limit: Option<usize>) -> Vec<Range<u64>> {
+    let mut left = limit;
+    let mut first = Vec::with_capacity(shares.len());
+    for share in shares {
+        if left == Some(0) && !first.is_empty() {
+            break;
+        }
+        let share = shorten(share, left);
+        left = left.map(|left| left - (share.end - share.start) as usize);
+        first.push(share);
+    }
+    first
+}
+
+fn statistics(shares: &[Range<u64>], columns: usize) -> Statistics {
+    let rows = usize::try_from(rows_of(shares)).unwrap_or(usize::MAX);
+    let full = || shares.iter().filter(|share| !share.is_empty());
+    let value = |number: Option<u64>| match number {
+        Some(number) => Precision::Exact(ScalarValue::UInt64(Some(number))),
+        None => Precision::Absent,
     };
     let column = ColumnStatistics {
         null_count: Precision::Exact(0),
-        min_value: value(range.start),
-        max_value: value(range.end.wrapping_sub(1)),
+        min_value: value(full().next().map(|share| share.start)),
+        max_value: value(full().next_back().map(|share| share.end - 1)),
         distinct_count: Precision::Exact(rows),
         byte_size: Precision::Exact(rows.saturating_mul(8)),
         ..ColumnStatistics::new_unknown()
@@ -377,6 +416,8 @@ impl RecordBatchStream for NumbersStream {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use super::*;
 
     #[test]
@@ -388,15 +429,44 @@ mod tests {
             (u64::MAX - 7..u64::MAX, 3),
             (0..u64::MAX, 480),
         ] {
-            let plan = NumbersExec::new(range.clone(), partitions, schema());
-            let mut next = range.start;
-            for partition in 0..plan.partitions {
-                let share = plan.share(partition);
-                assert_eq!(share.start, next);
-                next = share.end;
-            }
-            assert_eq!(next, range.end);
+            let plan = NumbersExec::new(&range, partitions, schema());
+            assert_covers(plan.shares(), &range);
+            assert_covers(plan.in_pieces(3, 8).shares(), &range);
         }
+    }
+
+    #[track_caller]
+    fn assert_covers(shares: &[Range<u64>], range: &Range<u64>) {
+        let mut next = range.start;
+        for share in shares {
+            assert_eq!(share.start, next);
+            next = share.end;
+        }
+        assert_eq!(next, range.end);
+    }
+
+    #[test]
+    fn a_limit_leaves_the_first_numbers() {
+        let (low, high) = (3..5, 8..12);
+        let first = |limit| first_of(&[low.clone(), high.clone()], limit);
+        assert_eq!(first(None), [low.clone(), high.clone()]);
+        assert_eq!(first(Some(9)), [low.clone(), high.clone()]);
+        assert_eq!(first(Some(3)), [low.clone(), 8..9]);
+        assert_eq!(first(Some(2)), slice::from_ref(&low));
+        assert_eq!(first(Some(0)), slice::from_ref(&(3..3)));
+    }
+
+    #[test]
+    fn shares_need_not_follow_each_other() {
+        let found = statistics(&[4..4, 10..12, 20..25], 1);
+        let column = &found.column_statistics[0];
+        let value = |number| Precision::Exact(ScalarValue::UInt64(Some(number)));
+        assert_eq!(found.num_rows, Precision::Exact(7));
+        assert_eq!(
+            (&column.min_value, &column.max_value),
+            (&value(10), &value(24))
+        );
+        assert_eq!(statistics(&[], 1).num_rows, Precision::Exact(0));
     }
 
     #[test]
