@@ -161,3 +161,14 @@ def test_a_cluster_gives_the_right_answers_and_counts_what_it_hands_on(tmp_path)
         is_cluster = row["layout"].startswith("cluster")
         assert (int(row["stages"]) > 1) == (int(row["shuffle_rows"]) > 0) == (int(row["shuffle_bytes"]) > 0) == is_cluster, row
         assert float(row["best_ms"]) > 0 and int(row["peak_mb"]) > 0
+
+
+def test_layouts_of_a_cluster_give_one_answer(tmp_path):
+    pytest.importorskip("grouse", reason="the package is not installed")
+    flags = ["--set", "hits,tpch", "--size", "small", "--rounds", "1", "--data", str(tmp_path), "--bin", str(RELEASE), "--memory", "300MB"]
+    rows = recorded("cluster.py", tmp_path, *flags, "--queries", "^(medium_key|t18_large_orders)$", seconds=120)
+    assert [(row["query"], row["layout"].partition(",")[0]) for row in rows] == [
+        (query, layout) for query in ("medium_key", "t18_large_orders") for layout in ("one process", "cluster", "cluster")
+    ]
+    for row in rows:
+        assert (int(row["shuffle_bytes"]) > 0) == (row["layout"] != "one process") == (int(row["stages"]) > 1), row
