@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 HEAD = "<!-- Written by generate.py. -->\n"
+KINDS = ("scalar", "aggregate", "window", "table")
 
 
 def options(con) -> str:
@@ -28,27 +29,36 @@ def options(con) -> str:
 
 
 def functions(con) -> str:
-    """Every function by kind, with how it is called and what it does where that is known."""
-    rows = con.sql(
-        "SELECT DISTINCT function_type, routine_name, syntax_example, description FROM information_schema.routines ORDER BY ALL"
-    ).fetchall()
-    known: dict[str, dict[str, tuple[str, str]]] = {}
-    # What is written with symbols has a name with blanks inside, and its place in the grammar.
-    named = (row for row in rows if row[1].isidentifier() and not row[1].startswith("_"))
-    for kind, name, syntax, description in named:
-        known.setdefault(kind, {}).setdefault(name, (syntax or "", description or ""))
-    lines = [HEAD + "# Functions\n", "`SHOW FUNCTIONS LIKE 'date%'` lists them with the types that they take.\n"]
-    for kind in ("AGGREGATE", "WINDOW", "SCALAR"):
-        lines += [f"## {kind.capitalize()} functions\n", "| function | call | what it does |", "|---|---|---|"]
-        for name, (syntax, description) in sorted(known[kind].items()):
-            call = f"`{cell(syntax)}`" if syntax else ""
-            lines.append(f"| `{name}` | {call} | {first_sentence(description)} |")
+    """Every function by subject: how it is called, what it does, an example with its result."""
+    return functions_page(con.sql("SELECT function_type, category, function_name, alias_of, call, description, example, result FROM (SHOW FUNCTIONS)").fetchall())
+
+
+def functions_page(rows: list[tuple]) -> str:
+    other_names: dict[tuple[str, str], list[str]] = {}
+    subjects: dict[tuple[int, str], list[tuple]] = {}
+    for kind, category, name, alias_of, *text in sorted(rows):
+        if alias_of:
+            other_names.setdefault((kind, alias_of), []).append(name)
+        else:
+            subjects.setdefault((KINDS.index(kind), category), []).append((kind, name, *text))
+    lines = [
+        HEAD + "# Functions\n",
+        "`DESCRIBE FUNCTION name` and `.help name` in the shell say the same; `SHOW FUNCTIONS LIKE 'date%'` and `duckdb_functions()` are tables",
+        "of it. An example is what stands behind SELECT.\n",
+    ]
+    for (_, category), texts in sorted(subjects.items()):
+        lines += [f"## {category}\n", "| call | what it does | example | result |", "|---|---|---|---|"]
+        for kind, name, call, description, example, result in texts:
+            also = ", ".join(f"`{other}`" for other in other_names.get((kind, name), []))
+            said = cell(description) + (f" Also {also}." if also else "")
+            lines.append(f"| `{code(call)}` | {said} | `{code(example)}` | `{code(result)}` |")
         lines.append("")
     return "\n".join(lines)
 
 
-def first_sentence(text: str) -> str:
-    return cell(re.split(r"(?<=[.!?])\s", text.strip(), maxsplit=1)[0])
+def code(text: str) -> str:
+    """Text that stands between backticks in a table's cell."""
+    return re.sub(r"\s+", " ", text).strip().replace("|", "\\|")
 
 
 def cell(text: str) -> str:

@@ -15,6 +15,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import pyarrow
 import pytest
 
 import generate
@@ -86,6 +87,32 @@ def headings(text: str) -> set[str]:
     """The anchors of a page's headings."""
     found = re.findall(r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.S), re.M)
     return {re.sub(r"[^\w\- ]", "", one.lower()).strip().replace(" ", "-") for one in found}
+
+
+def test_function_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The example of each function, under each of its names."""
+    shutil.copytree(HERE / "data", tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    prices = [pyarrow.array([10, 0]), pyarrow.array(["a", "b"])]
+    union = pyarrow.UnionArray.from_sparse(pyarrow.array([0, 1], pyarrow.int8()), prices, ["net", "note"])
+    with grouse.connect(threads=2) as con:
+        for ending in ("parquet", "arrow", "tsv"):
+            con.sql(f"COPY (FROM 'orders.csv') TO 'orders.{ending}'")
+        con.register("offers", pyarrow.table({"price": union}))
+        con.execute("CREATE SEQUENCE invoices; SELECT nextval('invoices')").fetchall()
+        wrong = []
+        texts = con.sql("SELECT function_name, alias_of, example, result FROM (SHOW FUNCTIONS)").fetchall()
+        for name, alias_of, example, result in texts:
+            con.execute("CREATE OR REPLACE SEQUENCE ids")
+            written = re.sub(rf"\b{alias_of}\b", name, example, count=1) if alias_of else example
+            try:
+                found = con.sql(f"SELECT CAST(result AS VARCHAR) FROM (SELECT {written}) AS t(result)").fetchone()[0]
+            except grouse.Error as error:
+                found = str(error)
+            if (found or "NULL") != result:
+                wrong.append(f"{written} => {found}, not {result}")
+        assert not wrong, "\n".join(wrong)
+        assert len(texts) > 600
 
 
 @pytest.mark.parametrize("name", sorted(generate.PAGES))

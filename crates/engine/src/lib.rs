@@ -21,7 +21,7 @@ mod session;
 
 pub use error::types::{sql_name, type_name};
 pub use error::{Error, OutOfMemory, Position, Result, nearest_names};
-pub use functions::written;
+pub use functions::{FunctionClass, FunctionText, function_texts, written};
 pub use runtime::fair_shares::query_is_over;
 pub use runtime::memory::on_short_memory;
 pub use runtime::options::{Audience, GroupByOperator, OPTIONS, OptionSpec, SessionOptions};

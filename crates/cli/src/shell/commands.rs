@@ -4,7 +4,7 @@
 //! Not here: what the commands do (looks.rs, catalog.rs, files.rs).
 
 use clap::ValueEnum;
-use grouse::nearest_names;
+use grouse::{function_texts, nearest_names};
 
 use crate::print::Format;
 
@@ -98,7 +98,12 @@ pub static COMMANDS: &[Command] = &[
         "names above columns",
         Shell::set_headers,
     ),
-    command(("help", "[COMMAND]"), Takes::Command, "this text", help),
+    command(
+        ("help", "[COMMAND|FUNCTION]"),
+        Takes::Command,
+        "this text, or what one does",
+        help,
+    ),
     command(
         (
             "import",
@@ -340,6 +345,11 @@ fn help(shell: &mut Shell, arguments: &Arguments) -> Result<(), Complaint> {
     let Some(name) = arguments.at_most_one()? else {
         return shell.say(&overview());
     };
+    let functions = about_function(name);
+    let is_command = COMMANDS.iter().any(|command| command.name == name);
+    if !functions.is_empty() && !is_command {
+        return shell.say(&functions);
+    }
     let command = find(name.trim_start_matches('.'))?;
     let mut text = format!(
         ".{} {}\n  {}\n",
@@ -350,7 +360,28 @@ fn help(shell: &mut Shell, arguments: &Arguments) -> Result<(), Complaint> {
             text += &format!("  {:<10}{}\n", format.name(), format.help());
         }
     }
-    shell.say(&text)
+    shell.say(&(text + &functions))
+}
+
+/// What the functions of this name do, with examples; nothing if there is none.
+fn about_function(name: &str) -> String {
+    let meant = function_texts().iter();
+    let meant = meant.filter(|text| text.name.eq_ignore_ascii_case(name));
+    let said = meant.map(|text| {
+        let also = match text.alias_of {
+            Some(other) => format!(" It is {other} under another name."),
+            None => String::new(),
+        };
+        format!(
+            "{}  ({} function)\n  {}{also}\n  SELECT {};  -- {}\n",
+            text.call,
+            text.class.name(),
+            text.description,
+            text.example,
+            text.result
+        )
+    });
+    said.collect()
 }
 
 fn overview() -> String {
@@ -402,6 +433,22 @@ mod tests {
                 "{name}"
             );
         }
+    }
+
+    #[test]
+    fn functions_are_explained() {
+        let said = about_function("LTRIM");
+        assert!(
+            said.starts_with("ltrim(text [, characters])  (scalar function)\n"),
+            "{said}"
+        );
+        assert!(
+            said.ends_with("SELECT ltrim('xxay', 'x');  -- ay\n"),
+            "{said}"
+        );
+        assert!(about_function("ucase").contains("upper under another name"));
+        assert_eq!(about_function("range").matches("SELECT").count(), 2);
+        assert_eq!(about_function("frobnicate"), "");
     }
 
     #[test]

@@ -30,6 +30,8 @@ mod sequences;
 mod row_values;
 mod between;
 mod list_reduce;
+mod documented;
+pub(crate) mod function_tables;
 pub(crate) mod kinds;
 
 use std::sync::Arc;
@@ -84,6 +86,7 @@ pub use casts::value_text::written;
 pub(crate) use casts::value_text::{is_written_here, strings_of_values, text_of_value};
 pub(crate) use casts::written_times::readable;
 pub(crate) use casts::zones::{is_zone_cast, is_zone_sum, zone_cast, zone_sum};
+pub use documented::{FunctionClass, FunctionText, function_texts};
 pub(crate) use lengths::text_views;
 pub(crate) use row_values::ROW_VALUE;
 pub(crate) use scalar::{
@@ -162,6 +165,7 @@ pub(crate) fn null_as_args(name: &str, data_type: DataType, args: &ReturnFieldAr
 /// Registers our functions; one that has a name of DataFusion's replaces it.
 pub fn register(context: &SessionContext) {
     ranges::tables(context);
+    function_tables::tables(context);
     for function in aggregates() {
         context.register_udaf(function);
     }

@@ -2,6 +2,7 @@
 //!
 //! In: the session's catalogs and table functions. Out: the schema's tables.
 //! Invariant: types have the names that DESCRIBE gives them, places of columns count from 1, `views` has views alone.
+//! Functions are described as `duckdb_functions()` does.
 //! Not here: constraints (constraint_tables.rs), DESCRIBE and SHOW TABLES (sql/expand/describe.rs).
 
 use std::collections::HashMap;
@@ -24,6 +25,7 @@ use datafusion::logical_expr::{
 
 use super::constraint_tables;
 use crate::error::types::type_name;
+use crate::functions::{FunctionText, function_texts};
 
 /// Its name.
 pub(crate) const NAME: &str = "information_schema";
@@ -98,6 +100,8 @@ fn in_words(plan: LogicalPlan, table: &str) -> Result<LogicalPlan> {
         let said: Expr = match name {
             "data_type" => said_type().call(vec![column]),
             "ordinal_position" if table == "columns" => column + lit(1_u64),
+            "description" if table == "routines" => said_of(table, column, |text| text.description),
+            "syntax_example" if table == "routines" => said_of(table, column, |text| &text.call),
             _ => column,
         };
         said.alias(name)
@@ -105,6 +109,38 @@ fn in_words(plan: LogicalPlan, table: &str) -> Result<LogicalPlan> {
     let fields = plan.schema().fields();
     let columns: Vec<Expr> = fields.iter().map(|field| column(field.name())).collect();
     LogicalPlanBuilder::from(plan).project(columns)?.build()
+}
+
+/// What is said of each function; of one that the session was given, what DataFusion knows.
+fn said_of(table: &str, known: Expr, said: fn(&'static FunctionText) -> &'static str) -> Expr {
+    let texts = move |arguments: &[ColumnarValue]| {
+        let arrays = ColumnarValue::values_to_arrays(arguments)?;
+        let [names, classes, known] = arrays.as_slice() else {
+            return exec_err!("the text of one name is said at a time");
+        };
+        let rows = (names.as_string::<i32>().iter())
+            .zip(classes.as_string::<i32>())
+            .zip(known.as_string::<i32>());
+        let texts: StringArray = rows
+            .map(|((name, class), known)| text_of(name?, class?).map(said).or(known))
+            .collect();
+        Ok(ColumnarValue::Array(Arc::new(texts)))
+    };
+    let texts = create_udf(
+        "text_of_function",
+        vec![DataType::Utf8; 3],
+        DataType::Utf8,
+        Volatility::Immutable,
+        Arc::new(texts),
+    );
+    let name = col(format!("{table}.routine_name"));
+    let class = col(format!("{table}.function_type"));
+    texts.call(vec![name, class, known])
+}
+
+fn text_of(name: &str, class: &str) -> Option<&'static FunctionText> {
+    let mut texts = function_texts().iter();
+    texts.find(|text| text.name == name && text.class.name().eq_ignore_ascii_case(class))
 }
 
 /// The name that SQL has for a type of Arrow, or of a function's parameters, which DataFusion has names of its own for.

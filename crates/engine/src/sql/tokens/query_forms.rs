@@ -1,5 +1,5 @@
 //! Statements that stand where a query does: `PIVOT t ON c`, `UNPIVOT t ON a, b`, `SUMMARIZE t`, `DESCRIBE t`, `SHOW TABLES`,
-//! `PRAGMA table_info('t')`. Also queries in brackets that begin with FROM.
+//! `SHOW FUNCTIONS`, `PRAGMA table_info('t')`. Also queries in brackets that begin with FROM.
 //!
 //! In: tokens. Out: `SELECT * FROM "pivot of"((SELECT * FROM t), (SELECT "list of", c), …)` and the like. `(SELECT a FROM t)` for
 //! `(FROM t SELECT a)`, which the parser reads in FROM alone.
@@ -9,6 +9,7 @@
 use datafusion::sql::sqlparser::tokenizer::{Token, TokenWithSpan};
 
 use crate::error::Result;
+use crate::functions::function_tables::FUNCTIONS;
 use crate::sql::tokens::{
     Tokens, Written, closing, error_at, is_one_of, is_token, next_outside, opens, word_at,
 };
@@ -152,6 +153,10 @@ fn query(tokens: &[TokenWithSpan]) -> Result<Option<Tokens>> {
         "UNPIVOT" | "PIVOT_LONGER" => unpivot(start, rest)?,
         "SUMMARIZE" => call(start, SUMMARIZE, &[Argument::Source(rest)]),
         "DESCRIBE" | "DESC" if rest.is_empty() => call(start, TABLES, &[]),
+        "DESCRIBE" | "DESC" if is_one_of(rest, 0, &["FUNCTION"]) && rest.len() == 2 => {
+            let name = named(&rest[1]).ok_or_else(|| error_at(&rest[1], "expected the name of a function"))?;
+            start.name(FUNCTIONS).sql("(").string(name).sql(")")
+        }
         "DESCRIBE" | "DESC" => {
             let skipped = usize::from(is_one_of(rest, 0, &["TABLE"]) && rest.len() == 2);
             call(start, DESCRIBE, &[Argument::Source(&rest[skipped..])])
@@ -164,6 +169,10 @@ fn query(tokens: &[TokenWithSpan]) -> Result<Option<Tokens>> {
                 .sql("ORDER BY ALL )"),
             Some(ShowForm::Databases) => start
                 .sql("( SELECT DISTINCT catalog_name AS database_name FROM information_schema . schemata ORDER BY ALL )"),
+            Some(ShowForm::Functions(like)) => {
+                let all = start.name(FUNCTIONS).sql("( )");
+                all.sql(if like.is_empty() { "" } else { "WHERE function_name" }).copy(like)
+            }
             Some(ShowForm::Definition(table)) => call(start, DEFINITION, &[Argument::Source(table)]),
             Some(ShowForm::Columns(table)) => call(start, DESCRIBE, &[Argument::Source(table)]),
             None => return Ok(None),
@@ -183,10 +192,21 @@ fn query(tokens: &[TokenWithSpan]) -> Result<Option<Tokens>> {
     Ok(Some(written.tokens))
 }
 
+/// A name or a string.
+fn named(token: &TokenWithSpan) -> Option<&str> {
+    match &token.token {
+        Token::Word(word) => Some(&word.value),
+        Token::SingleQuotedString(text) => Some(text),
+        _ => None,
+    }
+}
+
 enum ShowForm<'a> {
     Tables,
     TablesOf(String),
     Databases,
+    /// Those whose names are `LIKE '…'` or ILIKE.
+    Functions(&'a [TokenWithSpan]),
     Definition(&'a [TokenWithSpan]),
     Columns(&'a [TokenWithSpan]),
 }
@@ -202,6 +222,13 @@ fn shown(rest: &[TokenWithSpan]) -> Option<ShowForm<'_>> {
         }
         [_] if is_one_of(rest, 0, &["TABLES"]) => Some(ShowForm::Tables),
         [_] if is_one_of(rest, 0, &["DATABASES"]) => Some(ShowForm::Databases),
+        [_, like @ ..]
+            if is_one_of(rest, 0, &["FUNCTIONS"])
+                && (like.is_empty()
+                    || like.len() == 2 && is_one_of(like, 0, &["LIKE", "ILIKE"])) =>
+        {
+            Some(ShowForm::Functions(like))
+        }
         [_, _, table @ ..]
             if is_one_of(rest, 0, &["CREATE"])
                 && is_one_of(rest, 1, &["TABLE", "VIEW"])
