@@ -133,6 +133,11 @@ def test_a_table(con):
     assert cells[1]["title"] == long and "max-width" in cells[1]["style"] and "title" not in cells[0]
     assert max(map(len, found.strings)) == 200 and "<b>x" not in page
     assert "overflow-x:auto" in page
+    # A row was several lines high where a text was long or a date narrow.
+    assert all("white-space:nowrap" in attributes["style"] for tag, attributes in found.tags if tag in ("td", "th"))
+    wide = con.sql("SELECT repeat('w', 60) AS w, DATE '2026-11-28' AS d, repeat('i', 10) AS i")._repr_html_()
+    named = [attributes.get("title") for tag, attributes in Cells(wide).tags if tag == "td"]
+    assert named == ["w" * 60, None, None]
     counted = as_html(["n"], ["int64"], [(1,), (2,)], True, 200_000)
     assert Cells(counted).strings[-1] == "2 of 200,000 rows"
     assert "first 20 rows" in con.sql("SELECT number FROM numbers(100000000000)")._repr_html_()
@@ -160,6 +165,14 @@ def test_a_plan(con):
 def drawn(plot) -> xml.Element:
     assert plot.svg == plot._repr_html_()
     return xml.fromstring(plot.svg)
+
+
+def test_numbers_beside_bars_are_whole(con):
+    """Those of more than nine digits were cut at the edge of the picture."""
+    picture = drawn(con.sql("SELECT * FROM (VALUES ('a', 2857157142), ('b', 1)) t(k, total)").plot())
+    texts = [text for text in picture.iter() if text.tag.endswith("text") and (text.text or "").startswith("2,857")]
+    (text,) = texts
+    assert text.text == "2,857,157,142" and float(text.get("x")) + 7 * len(text.text) <= 640
 
 
 def of(picture: xml.Element, tag: str) -> list[xml.Element]:

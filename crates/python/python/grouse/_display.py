@@ -18,7 +18,9 @@ CELL_WIDTH_MAX = 60
 CELL_WIDTH_MIN = 8
 HTML_CELL_CHARACTERS_MAX = 200
 HTML_TITLE_CHARACTERS_MAX = 10_000
-HTML_CELL_WIDTH_MAX = "40em"
+HTML_CELL_WIDTH_MAX = "30em"
+# Shorter text is never wider than a cell.
+HTML_UNTITLED_CHARACTERS_MAX = 30
 # Parts of a plan that took less of the time have no mark.
 HOT_SHARE_MIN = 0.05
 _NEVER_CUT = (bool, int, float, decimal.Decimal, datetime.date, datetime.time, datetime.timedelta)
@@ -73,7 +75,7 @@ def as_html(columns: list[str], types: list[str], rows: list[tuple], more: bool,
         "<tr>" + "".join(_html_cell(value, at_right) for value, at_right in zip(row, right, strict=True)) + "</tr>" for row in rows
     )
     return (
-        f"<div style='max-width:100%;overflow-x:auto'><table class='dataframe'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        f"<div style='max-width:100%;overflow-x:auto'><table class='dataframe' style='color:inherit;font-size:inherit'><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         f"<p>{html.escape(_footer(len(rows), more, total))}</p></div>"
     )
 
@@ -85,7 +87,8 @@ _NUMBER_TYPES = {
 
 
 def _align(at_right: bool) -> str:
-    return "text-align:right" if at_right else "text-align:left"
+    """The style of every cell: pages that are no notebook have none of their own. A row is one line."""
+    return f"text-align:{'right' if at_right else 'left'};padding:0.2em 0.7em;white-space:nowrap"
 
 
 def _html_cell(value: object, at_right: bool) -> str:
@@ -94,10 +97,16 @@ def _html_cell(value: object, at_right: bool) -> str:
     shown, title = whole, ""
     if len(whole) > HTML_CELL_CHARACTERS_MAX:
         shown = whole[: HTML_CELL_CHARACTERS_MAX - 1] + "…"
-        title = f" title='{html.escape(whole[:HTML_TITLE_CHARACTERS_MAX])}'"
-    faint = ";opacity:0.5" if value is None else ""
-    digits = ";font-variant-numeric:tabular-nums;white-space:nowrap" if at_right else f";max-width:{HTML_CELL_WIDTH_MAX}"
-    return f"<td style='{_align(at_right)}{digits}{faint};overflow-wrap:anywhere'{title}>{html.escape(shown)}</td>"
+    style = _align(at_right)
+    if isinstance(value, _NEVER_CUT):
+        style += ";font-variant-numeric:tabular-nums"
+    else:
+        style += f";max-width:{HTML_CELL_WIDTH_MAX};overflow:hidden;text-overflow:ellipsis"
+        if len(whole) > HTML_UNTITLED_CHARACTERS_MAX:
+            title = f" title='{html.escape(whole[:HTML_TITLE_CHARACTERS_MAX])}'"
+    if value is None:
+        style += ";opacity:0.5"
+    return f"<td style='{style}'{title}>{html.escape(shown)}</td>"
 
 
 class Explained(str):

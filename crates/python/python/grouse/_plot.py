@@ -27,6 +27,8 @@ WIDTH, HEIGHT = 640, 320
 BAR_HEIGHT, BARS_MAX = 20, 40
 HISTOGRAM_BARS = 30
 LABEL_CHARACTERS = 28
+# Of a digit in the pictures' font; other characters of numbers are narrower.
+DIGIT_WIDTH = 7
 TICKS = 5
 # One that is seen on white and on black.
 COLOR = "#4c8ed9"
@@ -94,7 +96,8 @@ def _bars(columns: Sequence[str], bars: list[tuple[Any, float]], left_out: int) 
     shown = bars[:BARS_MAX]
     low, high = min(0.0, *(value for _, value in shown), 0.0), max(0.0, *(value for _, value in shown), 0.0)
     left = 200
-    place = _scale(low, high if high > low else 1.0, left, WIDTH - 70)
+    written = max((len(_number(value)) for _, value in shown), default=0) * DIGIT_WIDTH
+    place = _scale(low, high if high > low else 1.0, left, WIDTH - max(70, 6 + written))
     zero = place(0.0)
     parts = []
     for at, (name, value) in enumerate(shown):
