@@ -25,7 +25,6 @@ use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::{BinaryExpr, CastExpr, Column, Literal};
 use datafusion::physical_expr_common::datum::apply;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::projection::ProjectionExec;
@@ -40,38 +39,24 @@ use decimals::{DecimalOperand, DecimalSum};
 use divided::LiteralDivisor;
 
 /// The rule.
-#[derive(Debug)]
-pub(crate) struct NarrowArithmetic;
-
-impl PhysicalOptimizerRule for NarrowArithmetic {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        if SessionOptions::of(config).group_by_operator == GroupByOperator::DataFusion {
-            return Ok(plan);
+pub(crate) fn optimize(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if SessionOptions::of(config).group_by_operator == GroupByOperator::DataFusion {
+        return Ok(plan);
+    }
+    plan.transform_up(|node| {
+        let is_reached = node.is::<ProjectionExec>()
+            || node.is::<AggregateExec>()
+            // Orders are compared with the others' expressions.
+            || node.is::<SortExec>();
+        match is_reached {
+            true => exchanged(node, &in_64_bits),
+            false => Ok(Transformed::no(node)),
         }
-        plan.transform_up(|node| {
-            let is_reached = node.is::<ProjectionExec>()
-                || node.is::<AggregateExec>()
-                // Orders are compared with the others' expressions.
-                || node.is::<SortExec>();
-            match is_reached {
-                true => exchanged(node, &in_64_bits),
-                false => Ok(Transformed::no(node)),
-            }
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "narrow_arithmetic"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+    })
+    .data()
 }
 
 fn in_64_bits(

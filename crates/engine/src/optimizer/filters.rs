@@ -23,7 +23,6 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::expressions::BinaryExpr;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::{ExecutionPlan, replace_children_if_necessary};
@@ -36,51 +35,37 @@ use compared::LiteralComparison;
 use searches::{TextSearch, searched};
 
 /// The rule.
-#[derive(Debug)]
-pub(crate) struct OwnFilters;
-
-impl PhysicalOptimizerRule for OwnFilters {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        if SessionOptions::of(config).group_by_operator == GroupByOperator::DataFusion {
-            return Ok(plan);
-        }
-        let plan = plan.transform_up(|node| match node.downcast_ref::<DataSourceExec>() {
-            Some(scan) => Ok(match in_scan(scan)? {
-                Some(scan) => Transformed::yes(scan),
-                None => Transformed::no(node),
-            }),
-            None if node.is::<FilterExec>() => exchanged(node, &in_own_loops),
-            None if node.is::<ProjectionExec>() => exchanged(node, &in_searches),
-            None => Ok(Transformed::no(node)),
+pub(crate) fn optimize(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    if SessionOptions::of(config).group_by_operator == GroupByOperator::DataFusion {
+        return Ok(plan);
+    }
+    let plan = plan.transform_up(|node| match node.downcast_ref::<DataSourceExec>() {
+        Some(scan) => Ok(match in_scan(scan)? {
+            Some(scan) => Transformed::yes(scan),
+            None => Transformed::no(node),
+        }),
+        None if node.is::<FilterExec>() => exchanged(node, &in_own_loops),
+        None if node.is::<ProjectionExec>() => exchanged(node, &in_searches),
+        None => Ok(Transformed::no(node)),
+    });
+    let plan = GroupByExec::exchanged_in(plan.data()?, |group_by, _| {
+        group_by.with_expressions(&in_searches, &in_searches)
+    });
+    GroupByExec::exchanged_in(plan?, |group_by, node| {
+        // DataFusion's states may keep columns as they come, and with these strings of rows that the filter has left out.
+        let keeps_none = group_by.native().iter().all(|is_native| *is_native);
+        let input = keeps_none.then(|| handing_on(group_by.children()[0]));
+        let input = input.transpose()?.flatten();
+        let input = input.map(|input| match group_by.takes_selections() {
+            true => selecting(input),
+            false => input,
         });
-        let plan = GroupByExec::exchanged_in(plan.data()?, |group_by, _| {
-            group_by.with_expressions(&in_searches, &in_searches)
-        });
-        GroupByExec::exchanged_in(plan?, |group_by, node| {
-            // DataFusion's states may keep columns as they come, and with these strings of rows that the filter has left out.
-            let keeps_none = group_by.native().iter().all(|is_native| *is_native);
-            let input = keeps_none.then(|| handing_on(group_by.children()[0]));
-            let input = input.transpose()?.flatten();
-            let input = input.map(|input| match group_by.takes_selections() {
-                true => selecting(input),
-                false => input,
-            });
-            let over = |input| replace_children_if_necessary(Arc::clone(node), vec![input]);
-            input.map(over).transpose()
-        })
-    }
-
-    fn name(&self) -> &str {
-        "own_filters"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+        let over = |input| replace_children_if_necessary(Arc::clone(node), vec![input]);
+        input.map(over).transpose()
+    })
 }
 
 /// Filters hand on half as many rows, or more, without waiting for others, which means copying them, strings included. Of twelve

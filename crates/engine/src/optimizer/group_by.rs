@@ -15,7 +15,6 @@ use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::config::ConfigOptions;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr_common::physical_expr::is_volatile;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateMode};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::projection::EmbeddedProjection;
@@ -30,29 +29,15 @@ use crate::optimizer::top_n_per_group;
 use crate::runtime::options::{GroupByOperator, SessionOptions};
 
 /// Replaces DataFusion's aggregation by ours.
-#[derive(Debug, Default)]
-pub struct GroupByRule;
-
-impl PhysicalOptimizerRule for GroupByRule {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let options = SessionOptions::of(config);
-        let tuning = tuning(&options, config);
-        match options.group_by_operator {
-            GroupByOperator::DataFusion => plan.transform_up(|node| correct(node, tuning)).data(),
-            _ => plan.transform_up(|node| replace(node, tuning)).data(),
-        }
-    }
-
-    fn name(&self) -> &str {
-        "GroupByRule"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
+pub(super) fn optimize(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let options = SessionOptions::of(config);
+    let tuning = tuning(&options, config);
+    match options.group_by_operator {
+        GroupByOperator::DataFusion => plan.transform_up(|node| correct(node, tuning)).data(),
+        _ => plan.transform_up(|node| replace(node, tuning)).data(),
     }
 }
 

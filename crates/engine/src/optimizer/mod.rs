@@ -5,6 +5,7 @@
 //! Not here: the operator (exec/), text of statements (sql/).
 
 pub(crate) mod fixes;
+mod rules;
 mod shared_sums;
 mod group_by;
 mod fold_projection;

@@ -13,7 +13,7 @@ use datafusion::optimizer::{Analyzer, AnalyzerRule, Optimizer, OptimizerRule};
 use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 
-use super::filters::OwnFilters;
+use super::filters;
 use super::fixes::around::{Around, Rewrite, Shown};
 use super::fixes::failing::*;
 use super::fixes::grouping::*;
@@ -21,20 +21,20 @@ use super::fixes::joins::*;
 use super::fixes::orders::*;
 use super::fixes::types::*;
 use super::fixes::*;
-use super::group_by::GroupByRule;
+use super::group_by;
+use super::rules::{analysis, bottom_up, physical, top_down, whole};
 use super::scans::codes::CodesRule;
-use super::scans::guarded::GuardRule;
 use super::scans::morsels::MorselsRule;
-use super::scans::recorded::RecordingRule;
-use super::scans::row_order::{DivideTables, RowOrderRule};
+use super::scans::row_order::RowOrderRule;
+use super::scans::{guarded, recorded, row_order};
 use super::shared_sums::SharedSums;
-use super::stages::StagesRule;
+use super::stages;
 use crate::error::{Error, Result};
-use crate::expr::arithmetic::NarrowArithmetic;
+use crate::expr::arithmetic;
 use crate::functions::StandingFunctions;
 use crate::runtime::memory::SessionPool;
 use crate::scan::stores::Stores;
-use crate::scan::writes::WholeFilesRule;
+use crate::scan::writes::whole_files;
 
 use Needed::{ByDataFusion, ByMachine, ByOperator};
 use PassPlace::{Before, First, Last};
@@ -80,7 +80,7 @@ type Logical = dyn OptimizerRule + Send + Sync;
 type Physical = dyn PhysicalOptimizerRule + Send + Sync;
 
 /// Planners of expressions: each sees one before DataFusion's do.
-fn planners() -> Vec<Pass<ExpressionPlanner>> {
+fn planner_passes() -> Vec<Pass<ExpressionPlanner>> {
     passes! {
         First, ByDataFusion, unsigned_literals::UnsignedLiterals, "u - 1 → u - CAST(1 AS BIGINT UNSIGNED)";
         First, ByDataFusion, exclusions::Exclusions,              "sum(x) OVER (… EXCLUDE TIES): what the call is otherwise, with frames that leave rows out";
@@ -95,51 +95,51 @@ fn planners() -> Vec<Pass<ExpressionPlanner>> {
 }
 
 /// Before and after DataFusion brings operands to one type.
-fn analysis() -> Vec<Pass<Analysis>> {
+fn analysis_passes() -> Vec<Pass<Analysis>> {
     passes! {
-        First, ByDataFusion, written_keys::WrittenKeys,                     "no column is a key that was not written and that keys do not determine";
-        First, ByDataFusion, grouped_elements::ElementsBelow,               "ROLLUP (a + 1) → ROLLUP (c) over a projection with c = a + 1";
-        First, ByDataFusion, mixed_types::RefuseMixedUnions,                "a UNION of numbers and dates is an error";
-        First, ByDataFusion, settled_types::SettleTypes,                    "CASE and UNION have the type of all their branches, written rows those of their columns";
-        First, ByDataFusion, meanings::MeanAsSql,                           "casts to integers round; % of floats, intervals and dates mean what SQL says";
-        First, ByDataFusion, json_values::KeepJson,                         "json_array('[1]'::json) is [[1]]: strings that are JSON are marked for calls that write JSON";
-        First, ByDataFusion, composed::ComposedAggregates,                  "an aggregate that others make up → an expression of these";
-        First, ByDataFusion, narrow_dictionaries::UnpackNarrowDictionaries, "first_value(d), lag(d) OVER (…) of a dictionary of small keys → of its values";
-        First, ByDataFusion, compared::CompareExactly,                      "operands of comparisons get the type that loses no digit";
-        Last,  ByDataFusion, outer_types::OuterTypes,                       "columns of an outer UNION have its type in subqueries, too";
-        Last,  ByDataFusion, own_casts::OwnCasts,                           "CAST → a function of ours where DataFusion's is not SQL's";
-        Last,  ByDataFusion, tried::TryValues,                              "CAST(s AS INTEGER) IS NULL: the cast is made although s has no NULL";
-        Last,  ByDataFusion, nullable_scalars::NullableScalars,             "a scalar subquery is NULL without a row";
-        Last,  ByDataFusion, read_once::ShareTables,                        "a part of a plan that is copied and must have the same rows is read once";
-        Last,  ByDataFusion, unnested::UnnestSubqueries,                    "subqueries → joins, where DataFusion's rules go wrong or give up";
-        Last,  ByDataFusion, read_once::turns::ShareTurns,                  "places that read the turn of a recursion share its rows; last, since other rules copy them";
+        First, ByDataFusion, analysis("written_keys", written_keys::analyze),                      "no column is a key that was not written and that keys do not determine";
+        First, ByDataFusion, analysis("elements_below", grouped_elements::analyze),                "ROLLUP (a + 1) → ROLLUP (c) over a projection with c = a + 1";
+        First, ByDataFusion, analysis("refuse_mixed_unions", mixed_types::analyze),                "a UNION of numbers and dates is an error";
+        First, ByDataFusion, analysis("settle_types", settled_types::analyze),                     "CASE and UNION have the type of all their branches, written rows those of their columns";
+        First, ByDataFusion, analysis("mean_as_sql", meanings::analyze),                           "casts to integers round; % of floats, intervals and dates mean what SQL says";
+        First, ByDataFusion, analysis("keep_json", json_values::analyze),                          "json_array('[1]'::json) is [[1]]: strings that are JSON are marked for calls that write JSON";
+        First, ByDataFusion, analysis("composed_aggregates", composed::analyze),                   "an aggregate that others make up → an expression of these";
+        First, ByDataFusion, analysis("unpack_narrow_dictionaries", narrow_dictionaries::analyze), "first_value(d), lag(d) OVER (…) of a dictionary of small keys → of its values";
+        First, ByDataFusion, analysis("compare_exactly", compared::analyze),                       "operands of comparisons get the type that loses no digit";
+        Last,  ByDataFusion, analysis("outer_types", outer_types::analyze),                        "columns of an outer UNION have its type in subqueries, too";
+        Last,  ByDataFusion, analysis("own_casts", own_casts::analyze),                            "CAST → a function of ours where DataFusion's is not SQL's";
+        Last,  ByDataFusion, analysis("try_values", tried::analyze),                               "CAST(s AS INTEGER) IS NULL: the cast is made although s has no NULL";
+        Last,  ByDataFusion, analysis("nullable_scalar_subqueries", nullable_scalars::analyze),    "a scalar subquery is NULL without a row";
+        Last,  ByDataFusion, analysis("share_tables", read_once::analyze),                         "a part of a plan that is copied and must have the same rows is read once";
+        Last,  ByDataFusion, analysis("unnest_subqueries", unnested::analyze),                     "subqueries → joins, where DataFusion's rules go wrong or give up";
+        Last,  ByDataFusion, analysis("share_turns", read_once::turns::analyze),                   "places that read the turn of a recursion share its rows; last, since other rules copy them";
     }
 }
 
 /// The logical optimizer's.
-fn logical() -> Vec<Pass<Logical>> {
+fn logical_passes() -> Vec<Pass<Logical>> {
     let equijoin = Around::new(
         Arc::new(ExtractEquijoinPredicate::new()),
         AsBefore,
         null_equal_joins::extract,
     );
     passes! {
-        First, ByOperator,   SharedSums::AsWritten,                 "sum(x + c) → sum(x) + c * count(x); avg(x) beside sum(x) → sum(x) / count(x)";
-        First, ByDataFusion, volatile_windows::VolatileWindows,     "sum(random()) OVER (…) → sum(c) OVER (…) over a projection with c = random()";
-        First, ByDataFusion, idle_sorts::DropSortBelowGroups,       "ORDER BY of a subquery whose rows are grouped goes";
-        First, ByDataFusion, filtered_arguments::GuardArguments,    "sum(10 / x) FILTER (WHERE p) → sum(CASE WHEN p THEN 10 / x END) FILTER (WHERE p)";
-        Before(true_dependencies::READERS), ByDataFusion, true_dependencies::TrueDependencies, "keys of an input do not determine columns of a grouping or an unnesting";
-        Last,  ByDataFusion, equijoin,                              "once more, after filters have come down to joins";
-        Last,  ByDataFusion, offset_order::OffsetBelowProjection,   "OFFSET stands directly above its sort";
-        Last,  ByDataFusion, repeated_order::DropRepeatedOrder,     "first_value(x ORDER BY y DESC, y) → first_value(x ORDER BY y DESC)";
-        Last,  ByDataFusion, equal_values::EqualValues,             "-0.0 = 0.0, NaN = -NaN, 30 days = 1 month wherever values are compared; after all rules that compare";
-        Last,  ByDataFusion, null_structs::NULL_STRUCTS_IN_WINDOWS, "s.x is NULL where s is NULL, in windows";
-        Last,  ByDataFusion, qualified_keys::QualifiedKeys,         "columns of a join's keys name their side";
-        Last,  ByDataFusion, long_conditions::LongConditions,       "a filter of hundreds of operands p → p IS TRUE";
-        Last,  ByDataFusion, exclusions::AGGREGATE_LEFT_ROWS,       "EXCLUDE of an aggregate's frame → a window function that aggregates the rows left";
-        Last,  ByDataFusion, window_orders::WINDOW_ORDERS,          "a window is reversed only if its aggregate bears it";
-        Last,  ByDataFusion, bounded_keys::BoundedKeys,             "f(x) > 1 as a sort key says nothing of its bounds; last, since no rule shall look into keys after it";
-        Last,  ByOperator,   SharedSums::AsNeeded,                  "avg(x) as above, of aggregates that are needed";
+        First, ByOperator,   SharedSums::AsWritten,                                                     "sum(x + c) → sum(x) + c * count(x); avg(x) beside sum(x) → sum(x) / count(x)";
+        First, ByDataFusion, bottom_up("volatile_windows", volatile_windows::rewrite),                  "sum(random()) OVER (…) → sum(c) OVER (…) over a projection with c = random()";
+        First, ByDataFusion, top_down("drop_sort_below_groups", idle_sorts::rewrite),                   "ORDER BY of a subquery whose rows are grouped goes";
+        First, ByDataFusion, bottom_up("guard_arguments_by_their_filter", filtered_arguments::rewrite), "sum(10 / x) FILTER (WHERE p) → sum(CASE WHEN p THEN 10 / x END) FILTER (WHERE p)";
+        Before(true_dependencies::READERS), ByDataFusion, whole("true_dependencies", true_dependencies::rewrite), "keys of an input do not determine columns of a grouping or an unnesting";
+        Last,  ByDataFusion, equijoin,                                                                  "once more, after filters have come down to joins";
+        Last,  ByDataFusion, top_down("offset_below_projection", offset_order::rewrite),                "OFFSET stands directly above its sort";
+        Last,  ByDataFusion, bottom_up("drop_repeated_order_in_aggregates", repeated_order::rewrite),   "first_value(x ORDER BY y DESC, y) → first_value(x ORDER BY y DESC)";
+        Last,  ByDataFusion, bottom_up("equal_values", equal_values::rewrite),                          "-0.0 = 0.0, NaN = -NaN, 30 days = 1 month wherever values are compared; after all rules that compare";
+        Last,  ByDataFusion, bottom_up("null_structs_in_windows", null_structs::rewrite),               "s.x is NULL where s is NULL, in windows";
+        Last,  ByDataFusion, bottom_up("qualified_join_keys", qualified_keys::rewrite),                 "columns of a join's keys name their side";
+        Last,  ByDataFusion, bottom_up("long_conditions", long_conditions::rewrite),                    "a filter of hundreds of operands p → p IS TRUE";
+        Last,  ByDataFusion, bottom_up("aggregate_left_rows", exclusions::rewrite),                     "EXCLUDE of an aggregate's frame → a window function that aggregates the rows left";
+        Last,  ByDataFusion, bottom_up("window_orders", window_orders::rewrite),                        "a window is reversed only if its aggregate bears it";
+        Last,  ByDataFusion, bottom_up("bounded_keys", bounded_keys::rewrite),                          "f(x) > 1 as a sort key says nothing of its bounds; last, since no rule shall look into keys after it";
+        Last,  ByOperator,   SharedSums::AsNeeded,                                                      "avg(x) as above, of aggregates that are needed";
     }
 }
 
@@ -214,20 +214,20 @@ const INSTEAD: [(&str, Shown, Rewrite, &str); 11] = [
 ];
 
 /// The physical optimizer's.
-fn physical() -> Vec<Pass<Physical>> {
+fn physical_passes() -> Vec<Pass<Physical>> {
     passes! {
-        First, ByDataFusion, read_once::turns::SeparateTurns,            "copies of a recursion have turns of their own";
-        First, ByDataFusion, checked_plan::CheckArithmetic::Here,        "+, -, * of integers are checked";
-        First, ByMachine,    NarrowArithmetic,                           "numbers of up to 18 digits are computed in 64 bits; before all that compare, move and merge expressions";
-        First, ByDataFusion, null_structs::NullStructs,                  "s.x is NULL where s is NULL";
-        First, ByDataFusion, short_circuit::GuardConditions,             "p AND q computes a q that can fail only where p is not false";
-        First, ByDataFusion, offset_order::KeepOrderBelowOffset,         "the sort below an OFFSET stays";
-        First, ByDataFusion, outer_constants::ForgetOuterConstants,      "what is constant below an outer join is not above it";
-        Before(ENSURE), ByOperator,   GroupByRule,                       "AggregateExec → GroupByExec; before any exchange is planned";
-        Before(ENSURE), ByDataFusion, grouping_sets::ForgetEquivalences, "equivalences of keys do not hold above grouping sets";
-        Before(SANITY), ByOperator,  StagesRule,                         "GroupByExec → two stages with an exchange between them, for tests; after all filters have come down";
-        Last,  ByDataFusion, recursion_order::KeepRecursionOrder,        "rows of a recursion are not dealt out to workers in turn, and keep their order";
-        Last,  ByOperator,   WholeFilesRule,                             "files of COPY and INSERT appear whole or not at all";
+        First,          ByDataFusion, physical("separate_turns", read_once::turns::optimize),                    "copies of a recursion have turns of their own";
+        First,          ByDataFusion, physical(CHECK_ARITHMETIC, checked_plan::optimize),                        "+, -, * of integers are checked";
+        First,          ByMachine,    physical("narrow_arithmetic", arithmetic::optimize),                       "numbers of up to 18 digits are computed in 64 bits; before all that compare, move and merge expressions";
+        First,          ByDataFusion, physical("null_structs", null_structs::optimize),                          "s.x is NULL where s is NULL";
+        First,          ByDataFusion, physical("guard_conditions", short_circuit::optimize),                     "p AND q computes a q that can fail only where p is not false";
+        First,          ByDataFusion, physical("keep_order_below_offset", offset_order::optimize),               "the sort below an OFFSET stays";
+        First,          ByDataFusion, physical("forget_constants_below_outer_joins", outer_constants::optimize), "what is constant below an outer join is not above it";
+        Before(ENSURE), ByOperator,   physical("GroupByRule", group_by::optimize),                               "AggregateExec → GroupByExec; before any exchange is planned";
+        Before(ENSURE), ByDataFusion, physical("forget_equivalences_of_grouping_sets", grouping_sets::optimize), "equivalences of keys do not hold above grouping sets";
+        Before(SANITY), ByOperator,   physical("StagesRule", stages::optimize),                                  "GroupByExec → two stages with an exchange between them, for tests; after all filters have come down";
+        Last,           ByDataFusion, physical("keep_recursion_order", recursion_order::optimize),               "rows of a recursion are not dealt out to workers in turn, and keep their order";
+        Last,           ByOperator,   physical("WholeFilesRule", whole_files),                                   "files of COPY and INSERT appear whole or not at all";
     }
 }
 
@@ -243,16 +243,21 @@ fn of_scans(
         let (footers, stores) = (Arc::clone(&footers), Arc::clone(&stores));
         MorselsRule::new(footers, stores, Arc::clone(&pool))
     };
+    let (cut, ordered) = (morsels(), RowOrderRule::new(morsels()));
+    let codes = CodesRule::new(Arc::clone(&footers));
     passes! {
-        Before(ENSURE), ByOperator, DivideTables,            "tables in memory are divided among workers in the order of their rows";
-        Before(SANITY), ByMachine, morsels(),               "the workers of a Parquet scan take pieces from one list";
-        Before(SANITY), ByOperator, RowOrderRule::new(morsels()), "rows that nothing groups, joins or sorts come in the order of their files and tables";
-        Before(SANITY), ByMachine, CodesRule::new(Arc::clone(&footers)), "strings are read as codes of their dictionaries";
-        Before(SANITY), ByMachine, OwnFilters,              "LIKE and comparisons of strings search views as they lie in memory";
-        Before(SANITY), ByMachine, RecordingRule,           "scans and filters tell the condition cache which rows match; after rules that look for DataFusion's nodes";
-        Before(SANITY), ByMachine, GuardRule,               "a decoder's panic is an error about the file; behind all rules that ask what a source is";
+        Before(ENSURE), ByOperator, physical("divide_tables", row_order::divide_tables), "tables in memory are divided among workers in the order of their rows";
+        Before(SANITY), ByMachine,  physical("MorselsRule", move |plan, config| cut.optimize(plan, config)), "the workers of a Parquet scan take pieces from one list";
+        Before(SANITY), ByOperator, physical("row_order", move |plan, config| ordered.optimize(plan, config)), "rows that nothing groups, joins or sorts come in the order of their files and tables";
+        Before(SANITY), ByMachine,  physical("CodesRule", move |plan, config| codes.optimize(plan, config)), "strings are read as codes of their dictionaries";
+        Before(SANITY), ByMachine,  physical("own_filters", filters::optimize),          "LIKE and comparisons of strings search views as they lie in memory";
+        Before(SANITY), ByMachine,  physical("recording", recorded::optimize),           "scans and filters tell the condition cache which rows match; after rules that look for DataFusion's nodes";
+        Before(SANITY), ByMachine,  physical("guarded_decoding", guarded::optimize),     "a decoder's panic is an error about the file; behind all rules that ask what a source is";
     }
 }
+
+/// The rule of ours that is another one in a plan that other machines run.
+const CHECK_ARITHMETIC: &str = "check_arithmetic";
 
 /// DataFusion's rule that plans exchanges and sorts.
 const ENSURE: &[&str] = &["EnsureRequirements"];
@@ -278,14 +283,19 @@ pub const FIXES: &[Needed] = &[ByDataFusion];
 
 /// Planners of expressions; DataFusion's come after them.
 pub fn expr_planners(needed: &[Needed]) -> Vec<Arc<ExpressionPlanner>> {
-    let passes = planners().into_iter();
+    let passes = planner_passes().into_iter();
     let passes = passes.filter(|pass| needed.contains(&pass.needed));
     passes.map(|pass| pass.rule).collect()
 }
 
 /// DataFusion's rules before the optimizer, with ours.
 pub fn analyzer_rules() -> Result<Vec<Arc<Analysis>>> {
-    placed(Analyzer::new().rules, |rule| rule.name(), analysis(), ALL)
+    placed(
+        Analyzer::new().rules,
+        |rule| rule.name(),
+        analysis_passes(),
+        ALL,
+    )
 }
 
 /// DataFusion's logical rules, with those of ours that are `needed`.
@@ -296,12 +306,12 @@ pub fn optimizer_rules(needed: &[Needed]) -> Result<Vec<Arc<Logical>>> {
         let rule = found.ok_or_else(|| absent(name))?;
         *rule = Arc::new(Around::new(Arc::clone(rule), shown, rewrite));
     }
-    placed(rules, |rule| rule.name(), logical(), needed)
+    placed(rules, |rule| rule.name(), logical_passes(), needed)
 }
 
 /// DataFusion's physical rules, with those of ours that are `needed`.
 pub fn physical_rules(scans: Option<Scans>, needed: &[Needed]) -> Result<Vec<Arc<Physical>>> {
-    let mut passes = physical();
+    let mut passes = physical_passes();
     passes.extend(scans.map(of_scans).into_iter().flatten());
     let rules = PhysicalOptimizer::new().rules;
     placed(rules, |rule| rule.name(), passes, needed)
@@ -309,17 +319,17 @@ pub fn physical_rules(scans: Option<Scans>, needed: &[Needed]) -> Result<Vec<Arc
 
 /// DataFusion's physical rules, with ours for a plan that other machines run.
 pub(crate) fn travelling_rules() -> Result<Vec<Arc<Physical>>> {
-    let checks: Arc<Physical> = Arc::new(checked_plan::CheckArithmetic::ToTravel);
     let mut rules = physical_rules(None, TRAVELLING)?;
-    let place = rules.iter().position(|rule| rule.name() == checks.name());
-    let place = place.ok_or_else(|| absent(checks.name()))?;
-    rules[place] = checks;
+    let mut checks = rules.iter_mut();
+    let checks = checks.find(|rule| rule.name() == CHECK_ARITHMETIC);
+    let checks = checks.ok_or_else(|| absent(CHECK_ARITHMETIC))?;
+    *checks = Arc::new(physical(CHECK_ARITHMETIC, checked_plan::optimize_to_travel));
     Ok(rules)
 }
 
 /// Our physical rules for a machine that runs a part of a plan, in their order.
 pub(crate) fn rules_of_machine(scans: Scans) -> Vec<Arc<Physical>> {
-    let passes = physical().into_iter().chain(of_scans(scans));
+    let passes = physical_passes().into_iter().chain(of_scans(scans));
     let passes = passes.filter(|pass| pass.needed == ByMachine);
     passes.map(|pass| pass.rule).collect()
 }
@@ -367,16 +377,16 @@ fn absent(name: &str) -> Error {
 pub fn described() -> Vec<(&'static str, String, &'static str)> {
     let mut lines = Vec::new();
     let mut add = |stage, name: &str, does| lines.push((stage, name.to_owned(), does));
-    analysis()
+    analysis_passes()
         .iter()
         .for_each(|pass| add("analyzer", pass.rule.name(), pass.does));
     INSTEAD
         .iter()
         .for_each(|(name, _, _, does)| add("logical", name, does));
-    logical()
+    logical_passes()
         .iter()
         .for_each(|pass| add("logical", pass.rule.name(), pass.does));
-    physical()
+    physical_passes()
         .iter()
         .for_each(|pass| add("physical", pass.rule.name(), pass.does));
     lines

@@ -10,33 +10,18 @@ use std::sync::Arc;
 
 use datafusion::common::Result;
 use datafusion::config::ConfigOptions;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::exec::GroupByExec;
 use crate::runtime::options::SessionOptions;
 
 /// Puts stages in the place of whole groupings.
-#[derive(Debug, Default)]
-pub struct StagesRule;
-
-impl PhysicalOptimizerRule for StagesRule {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        match SessionOptions::of(config).group_by_tasks {
-            0 => Ok(plan),
-            tasks => GroupByExec::exchanged_in(plan, |group_by, _| group_by.in_stages(tasks)),
-        }
-    }
-
-    fn name(&self) -> &str {
-        "StagesRule"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
+pub(super) fn optimize(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    match SessionOptions::of(config).group_by_tasks {
+        0 => Ok(plan),
+        tasks => GroupByExec::exchanged_in(plan, |group_by, _| group_by.in_stages(tasks)),
     }
 }

@@ -15,8 +15,6 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Expr, Join, LogicalPlan};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use grouse_groupby::keys::row::has_forms;
 
 use super::each_named;
@@ -27,33 +25,16 @@ use crate::optimizer::fixes::failing::constants::evaluate;
 use crate::optimizer::fixes::types::compared::in_scope;
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct EqualValues;
-
-impl OptimizerRule for EqualValues {
-    fn name(&self) -> &str {
-        "equal_values"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let plan = match plan {
-            LogicalPlan::Join(join) => in_join(join)?,
-            LogicalPlan::Aggregate(aggregate) => groups::by_canonical(aggregate)?,
-            other => Transformed::no(other),
-        };
-        // The aggregation below new names has its turn in the next pass.
-        match &plan.data {
-            LogicalPlan::Projection(_) if plan.transformed => Ok(plan),
-            _ => plan.transform_data(|plan| in_expressions(plan, |_| true)),
-        }
+pub(in crate::optimizer) fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let plan = match plan {
+        LogicalPlan::Join(join) => in_join(join)?,
+        LogicalPlan::Aggregate(aggregate) => groups::by_canonical(aggregate)?,
+        other => Transformed::no(other),
+    };
+    // The aggregation below new names has its turn in the next pass.
+    match &plan.data {
+        LogicalPlan::Projection(_) if plan.transformed => Ok(plan),
+        _ => plan.transform_data(|plan| in_expressions(plan, |_| true)),
     }
 }
 

@@ -13,7 +13,6 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, JoinType, Result, ScalarValue};
 use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Distinct, Expr, ExprSchemable, Join, LogicalPlan};
-use datafusion::optimizer::AnalyzerRule;
 
 use super::{each_named, each_plan};
 use crate::functions::{is_json, json_kept, marked_as_json};
@@ -36,27 +35,18 @@ const CHOICES: [&str; 4] = ["coalesce", "ifnull", "nvl", "nullif"];
 const VALUES: [&str; 4] = ["min", "max", "first_value", "last_value"];
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct KeepJson;
-
-impl AnalyzerRule for KeepJson {
-    fn name(&self) -> &str {
-        "keep_json"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        each_plan(plan, |plan| {
-            if !plan.expressions().iter().any(writes_json) {
-                return Ok(Transformed::no(plan));
-            }
-            let inputs: Vec<LogicalPlan> = plan.inputs().into_iter().cloned().collect();
-            let inputs: Vec<&LogicalPlan> = inputs.iter().collect();
-            each_named(plan, |part| match part {
-                Expr::ScalarFunction(call) if is_writer(&call) => kept(call, &inputs),
-                other => Ok(Transformed::no(other)),
-            })
+pub(in crate::optimizer) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    each_plan(plan, |plan| {
+        if !plan.expressions().iter().any(writes_json) {
+            return Ok(Transformed::no(plan));
+        }
+        let inputs: Vec<LogicalPlan> = plan.inputs().into_iter().cloned().collect();
+        let inputs: Vec<&LogicalPlan> = inputs.iter().collect();
+        each_named(plan, |part| match part {
+            Expr::ScalarFunction(call) if is_writer(&call) => kept(call, &inputs),
+            other => Ok(Transformed::no(other)),
         })
-    }
+    })
 }
 
 fn is_writer(call: &ScalarFunction) -> bool {

@@ -20,7 +20,6 @@ use datafusion::logical_expr::{
     Between, BinaryExpr, Cast, Expr, ExprSchemable, Like, LogicalPlan, Operator, WindowFrameBound,
     binary_expr, lit, when,
 };
-use datafusion::optimizer::AnalyzerRule;
 
 use super::{each_named, each_plan};
 use crate::functions::{
@@ -34,20 +33,11 @@ use crate::optimizer::fixes::types::compared::in_scope;
 const BACKSLASH: char = '\\';
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct MeanAsSql;
-
-impl AnalyzerRule for MeanAsSql {
-    fn name(&self) -> &str {
-        "mean_as_sql"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        each_plan(plan, |plan| {
-            let schema = in_scope(&plan)?;
-            each_named(plan, |part| in_part(part, &schema))
-        })
-    }
+pub(in crate::optimizer) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    each_plan(plan, |plan| {
+        let schema = in_scope(&plan)?;
+        each_named(plan, |part| in_part(part, &schema))
+    })
 }
 
 fn in_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {

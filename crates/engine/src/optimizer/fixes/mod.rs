@@ -32,7 +32,6 @@ use datafusion::common::{Column, Result};
 use datafusion::execution::context::QueryPlanner;
 use datafusion::logical_expr::expr_rewriter::NamePreserver;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, WriteOp};
-use datafusion::optimizer::optimizer::ApplyOrder;
 use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::runtime::options::{GroupByOperator, SessionOptions};
@@ -102,31 +101,14 @@ fn named(
     })
 }
 
-/// A rule that fixes parts of the expressions of windows, from the leaves up.
-#[derive(Debug)]
-pub(super) struct InWindows {
-    pub name: &'static str,
-    pub fix: fn(Expr) -> Transformed<Expr>,
-}
-
-impl OptimizerRule for InWindows {
-    fn name(&self) -> &str {
-        self.name
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        match plan {
-            LogicalPlan::Window(_) => each_named(plan, |part| Ok((self.fix)(part))),
-            _ => Ok(Transformed::no(plan)),
-        }
+/// Fixes parts of the expressions of a window, from the leaves up.
+fn in_windows(
+    plan: LogicalPlan,
+    fix: fn(Expr) -> Transformed<Expr>,
+) -> Result<Transformed<LogicalPlan>> {
+    match plan {
+        LogicalPlan::Window(_) => each_named(plan, |part| Ok(fix(part))),
+        _ => Ok(Transformed::no(plan)),
     }
 }
 

@@ -19,15 +19,16 @@ use datafusion::datasource::source::DataSourceExec;
 use datafusion::functions::core::get_field;
 use datafusion::functions::core::getfield::GetFieldFunc;
 use datafusion::logical_expr::expr::ScalarFunction;
-use datafusion::logical_expr::{ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl};
+use datafusion::logical_expr::{
+    ColumnarValue, Expr, LogicalPlan, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl,
+};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::repartition::RepartitionExec;
 
-use super::InWindows;
+use super::in_windows;
 use crate::expr::plan_expressions::exchanged;
 use crate::functions::wrapped::as_wrapped;
 use crate::wire::{Portable, WireReader, WireValue};
@@ -39,10 +40,9 @@ static FIELD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
 });
 
 /// The rule for windows, whose physical expressions cannot be exchanged.
-pub(in crate::optimizer) const NULL_STRUCTS_IN_WINDOWS: InWindows = InWindows {
-    name: "null_structs_in_windows",
-    fix: in_part,
-};
+pub(in crate::optimizer) fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    in_windows(plan, in_part)
+}
 
 fn in_part(part: Expr) -> Transformed<Expr> {
     match part {
@@ -55,38 +55,22 @@ fn in_part(part: Expr) -> Transformed<Expr> {
 }
 
 /// The rule for all other nodes.
-#[derive(Debug)]
-pub(in crate::optimizer) struct NullStructs;
-
-impl PhysicalOptimizerRule for NullStructs {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = plan.transform_up(|node| {
-            let as_in_file = node.children().iter().all(|child| is_as_in_file(child));
-            exchanged(node, &|expr, schema| {
-                expr.transform_up(|part| {
-                    Ok(match in_physical(&part, schema) {
-                        Some(ours) if !as_in_file || !is_plain(&ours, schema) => {
-                            Transformed::yes(ours)
-                        }
-                        _ => Transformed::no(part),
-                    })
+pub(in crate::optimizer) fn optimize(
+    plan: Arc<dyn ExecutionPlan>,
+    _: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let plan = plan.transform_up(|node| {
+        let as_in_file = node.children().iter().all(|child| is_as_in_file(child));
+        exchanged(node, &|expr, schema| {
+            expr.transform_up(|part| {
+                Ok(match in_physical(&part, schema) {
+                    Some(ours) if !as_in_file || !is_plain(&ours, schema) => Transformed::yes(ours),
+                    _ => Transformed::no(part),
                 })
             })
-        });
-        plan.data()
-    }
-
-    fn name(&self) -> &str {
-        "null_structs"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+        })
+    });
+    plan.data()
 }
 
 /// True of nodes whose columns are those of Parquet files.

@@ -9,32 +9,22 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::logical_plan::Subquery;
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, lit};
-use datafusion::optimizer::AnalyzerRule;
 
 use super::unnested::one_row;
 use super::{each_named, each_plan};
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct NullableScalars;
-
-impl AnalyzerRule for NullableScalars {
-    fn name(&self) -> &str {
-        "nullable_scalar_subqueries"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        each_plan(plan, |plan| {
-            let has_scalars = plan
-                .expressions()
-                .iter()
-                .any(Expr::contains_scalar_subquery);
-            match has_scalars {
-                true => each_named(plan, nullable),
-                false => Ok(Transformed::no(plan)),
-            }
-        })
-    }
+pub(in crate::optimizer) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    each_plan(plan, |plan| {
+        let has_scalars = plan
+            .expressions()
+            .iter()
+            .any(Expr::contains_scalar_subquery);
+        match has_scalars {
+            true => each_named(plan, nullable),
+            false => Ok(Transformed::no(plan)),
+        }
+    })
 }
 
 fn nullable(expr: Expr) -> Result<Transformed<Expr>> {

@@ -33,7 +33,6 @@ use datafusion::parquet::schema::types::ColumnDescPtr;
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_expr::{Partitioning, PhysicalExpr};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
@@ -78,14 +77,8 @@ impl CodesRule {
     }
 }
 
-impl std::fmt::Debug for CodesRule {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("CodesRule")
-    }
-}
-
-impl PhysicalOptimizerRule for CodesRule {
-    fn optimize(
+impl CodesRule {
+    pub fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
@@ -97,14 +90,6 @@ impl PhysicalOptimizerRule for CodesRule {
             few_bytes: FEW_BYTES_MAX.min(options.memory_limit_bytes() / FEW_SHARE),
         };
         GroupByExec::exchanged_in(plan, |group_by, node| reading.group_by(group_by, node))
-    }
-
-    fn name(&self) -> &str {
-        "CodesRule"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
     }
 }
 

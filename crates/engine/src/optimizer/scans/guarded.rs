@@ -11,38 +11,23 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::datasource::physical_plan::FileScanConfig;
 use datafusion::datasource::source::DataSourceExec;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::scan::decoder_panics::GuardedSource;
 
 /// Guards the scans of a plan.
-#[derive(Debug)]
-pub(crate) struct GuardRule;
-
-impl PhysicalOptimizerRule for GuardRule {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let guarded = |node: Arc<dyn ExecutionPlan>| {
-            let scan = node.downcast_ref::<DataSourceExec>();
-            let config = scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
-            let Some(config) = config.and_then(GuardedSource::replacing) else {
-                return Ok(Transformed::no(node));
-            };
-            let scan: Arc<dyn ExecutionPlan> = DataSourceExec::from_data_source(config);
-            Ok(Transformed::yes(scan))
+pub(crate) fn optimize(
+    plan: Arc<dyn ExecutionPlan>,
+    _: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let guarded = |node: Arc<dyn ExecutionPlan>| {
+        let scan = node.downcast_ref::<DataSourceExec>();
+        let config = scan.and_then(|scan| scan.data_source().downcast_ref::<FileScanConfig>());
+        let Some(config) = config.and_then(GuardedSource::replacing) else {
+            return Ok(Transformed::no(node));
         };
-        plan.transform_up(guarded).data()
-    }
-
-    fn name(&self) -> &str {
-        "guarded_decoding"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+        let scan: Arc<dyn ExecutionPlan> = DataSourceExec::from_data_source(config);
+        Ok(Transformed::yes(scan))
+    };
+    plan.transform_up(guarded).data()
 }

@@ -35,7 +35,6 @@ use datafusion::physical_expr::utils::collect_columns;
 use datafusion::physical_expr_adapter::{
     DefaultPhysicalExprAdapterFactory, PhysicalExprAdapterFactory, replace_columns_with_literals,
 };
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_optimizer::pruning::PruningPredicateBuilder;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
@@ -105,14 +104,8 @@ impl MorselsRule {
     }
 }
 
-impl std::fmt::Debug for MorselsRule {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("MorselsRule")
-    }
-}
-
-impl PhysicalOptimizerRule for MorselsRule {
-    fn optimize(
+impl MorselsRule {
+    pub fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
@@ -126,14 +119,6 @@ impl PhysicalOptimizerRule for MorselsRule {
             let cut = |input| replace_children_if_necessary(Arc::clone(node), vec![input]);
             input.map(cut).transpose()
         })
-    }
-
-    fn name(&self) -> &str {
-        "MorselsRule"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
     }
 }
 

@@ -18,7 +18,6 @@ use datafusion::datasource::listing::PartitionedFile;
 use datafusion::datasource::physical_plan::parquet::{ParquetAccessPlan, RowGroupAccess};
 use datafusion::datasource::physical_plan::{FileScanConfig, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::filter::FilterExec;
 use object_store::local::LocalFileSystem;
@@ -179,44 +178,30 @@ fn parts(piece: &PartitionedFile, file: &MorselFile) -> Vec<(usize, Vec<std::ops
 }
 
 /// Makes scans and filters record, after all rules that look for DataFusion's.
-#[derive(Debug)]
-pub(crate) struct RecordingRule;
-
-impl PhysicalOptimizerRule for RecordingRule {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| {
-            if let Some(recording) = recording_of(&node) {
-                return Ok(Transformed::yes(scan(&node, &recording)));
-            }
-            let below = node
-                .children()
-                .first()
-                .and_then(|below| recording_of(below));
-            let Some(recording) = below.filter(|recording| recording.learns()) else {
-                return Ok(Transformed::no(node));
-            };
-            Ok(if let Some(filter) = node.downcast_ref::<FilterExec>() {
-                Transformed::yes(Arc::new(RecordingFilterExec::new(filter, &recording)?))
-            } else if let Some(filter) = node.downcast_ref::<SelectingFilterExec>() {
-                Transformed::yes(Arc::new(filter.recorded(&recording)))
-            } else {
-                Transformed::no(node)
-            })
+pub(crate) fn optimize(
+    plan: Arc<dyn ExecutionPlan>,
+    _: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.transform_up(|node| {
+        if let Some(recording) = recording_of(&node) {
+            return Ok(Transformed::yes(scan(&node, &recording)));
+        }
+        let below = node
+            .children()
+            .first()
+            .and_then(|below| recording_of(below));
+        let Some(recording) = below.filter(|recording| recording.learns()) else {
+            return Ok(Transformed::no(node));
+        };
+        Ok(if let Some(filter) = node.downcast_ref::<FilterExec>() {
+            Transformed::yes(Arc::new(RecordingFilterExec::new(filter, &recording)?))
+        } else if let Some(filter) = node.downcast_ref::<SelectingFilterExec>() {
+            Transformed::yes(Arc::new(filter.recorded(&recording)))
+        } else {
+            Transformed::no(node)
         })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "recording"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+    })
+    .data()
 }
 
 /// What a scan records.

@@ -19,7 +19,6 @@ use datafusion::datasource::physical_plan::{
 };
 use datafusion::datasource::source::{DataSource, DataSourceExec};
 use datafusion::physical_expr::Partitioning;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::coalesce_partitions::CoalescePartitionsExec;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::execution_plan::{Boundedness, replace_children_if_necessary};
@@ -48,44 +47,30 @@ fn is_asked_for(config: &ConfigOptions) -> bool {
 }
 
 /// Tables in memory are divided among workers in their order; DataFusion does so by the size of their batches.
-#[derive(Debug)]
-pub(crate) struct DivideTables;
-
-impl PhysicalOptimizerRule for DivideTables {
-    fn name(&self) -> &str {
-        "divide_tables"
+pub(crate) fn divide_tables(
+    plan: Arc<dyn ExecutionPlan>,
+    config: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let parts = config.execution.target_partitions;
+    if !is_asked_for(config) || parts < 2 {
+        return Ok(plan);
     }
-
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let parts = config.execution.target_partitions;
-        if !is_asked_for(config) || parts < 2 {
-            return Ok(plan);
+    let batch_rows: usize = config.execution.batch_size.into();
+    let divided = plan.transform_up(|node| {
+        let Some(table) = memory_of(&node) else {
+            return Ok(Transformed::no(node));
+        };
+        let batches = table.partitions().concat();
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        // Where DataFusion does so.
+        let is_divided =
+            table.partitions().len() < parts && batches.len() >= parts && rows > batch_rows;
+        match is_divided {
+            true => in_parts(table, &batches, rows.div_ceil(parts)).map(Transformed::yes),
+            false => Ok(Transformed::no(node)),
         }
-        let batch_rows: usize = config.execution.batch_size.into();
-        let divided = plan.transform_up(|node| {
-            let Some(table) = memory_of(&node) else {
-                return Ok(Transformed::no(node));
-            };
-            let batches = table.partitions().concat();
-            let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
-            // Where DataFusion does so.
-            let is_divided =
-                table.partitions().len() < parts && batches.len() >= parts && rows > batch_rows;
-            match is_divided {
-                true => in_parts(table, &batches, rows.div_ceil(parts)).map(Transformed::yes),
-                false => Ok(Transformed::no(node)),
-            }
-        });
-        divided.data()
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+    });
+    divided.data()
 }
 
 fn memory_of(node: &Arc<dyn ExecutionPlan>) -> Option<&MemorySourceConfig> {
@@ -120,7 +105,6 @@ fn in_parts(
 }
 
 /// The rule for finished plans.
-#[derive(Debug)]
 pub(crate) struct RowOrderRule {
     morsels: MorselsRule,
 }
@@ -132,12 +116,8 @@ impl RowOrderRule {
     }
 }
 
-impl PhysicalOptimizerRule for RowOrderRule {
-    fn name(&self) -> &str {
-        "row_order"
-    }
-
-    fn optimize(
+impl RowOrderRule {
+    pub fn optimize(
         &self,
         plan: Arc<dyn ExecutionPlan>,
         config: &ConfigOptions,
@@ -152,10 +132,6 @@ impl PhysicalOptimizerRule for RowOrderRule {
             Some(pieces) => Ok(coalesced(pieces, readers, None)),
             None => Ok(gathered),
         }
-    }
-
-    fn schema_check(&self) -> bool {
-        true
     }
 }
 

@@ -27,7 +27,6 @@ use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::datasource::sink::DataSinkExec;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
 pub use target::{READER_GONE, open_in_place};
@@ -35,37 +34,23 @@ pub use target::{READER_GONE, open_in_place};
 use sink::WholeFiles;
 
 /// Puts our sink in the place of DataFusion's.
-#[derive(Debug)]
-pub(crate) struct WholeFilesRule;
-
-impl PhysicalOptimizerRule for WholeFilesRule {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_down(|node| {
-            let datafusion = node.downcast_ref::<DataSinkExec>();
-            let Some((datafusion, ours)) = datafusion
-                .and_then(|datafusion| Some((datafusion, WholeFiles::around(datafusion)?)))
-            else {
-                return Ok(Transformed::no(node));
-            };
-            let (input, order) = (
-                Arc::clone(datafusion.input()),
-                datafusion.sort_order().clone(),
-            );
-            let node = DataSinkExec::new(input, Arc::new(ours), order);
-            Ok(Transformed::yes(Arc::new(node) as _))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "WholeFilesRule"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+pub(crate) fn whole_files(
+    plan: Arc<dyn ExecutionPlan>,
+    _: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.transform_down(|node| {
+        let datafusion = node.downcast_ref::<DataSinkExec>();
+        let Some((datafusion, ours)) =
+            datafusion.and_then(|datafusion| Some((datafusion, WholeFiles::around(datafusion)?)))
+        else {
+            return Ok(Transformed::no(node));
+        };
+        let (input, order) = (
+            Arc::clone(datafusion.input()),
+            datafusion.sort_order().clone(),
+        );
+        let node = DataSinkExec::new(input, Arc::new(ours), order);
+        Ok(Transformed::yes(Arc::new(node) as _))
+    })
+    .data()
 }

@@ -10,39 +10,24 @@ use std::sync::Arc;
 use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{TransformedResult, TreeNode};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 
 use crate::expr::plan_expressions::exchanged;
 use crate::optimizer::fixes::failing::checked::{checked, checked_to_travel};
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) enum CheckArithmetic {
-    /// Of a plan that runs here.
-    Here,
-    /// Of a plan that other machines run.
-    ToTravel,
+pub(in crate::optimizer) fn optimize(
+    plan: Arc<dyn ExecutionPlan>,
+    _: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.transform_up(|node| exchanged(node, &checked)).data()
 }
 
-impl PhysicalOptimizerRule for CheckArithmetic {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| match self {
-            CheckArithmetic::Here => exchanged(node, &checked),
-            CheckArithmetic::ToTravel => exchanged(node, &checked_to_travel),
-        })
+/// The rule of a plan that other machines run.
+pub(in crate::optimizer) fn optimize_to_travel(
+    plan: Arc<dyn ExecutionPlan>,
+    _: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.transform_up(|node| exchanged(node, &checked_to_travel))
         .data()
-    }
-
-    fn name(&self) -> &str {
-        "check_arithmetic"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
 }

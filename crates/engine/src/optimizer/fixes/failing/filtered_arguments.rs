@@ -9,53 +9,34 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::Case;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Window};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::optimizer::fixes::failing::fallible::can_fail;
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct GuardArguments;
-
-impl OptimizerRule for GuardArguments {
-    fn name(&self) -> &str {
-        "guard_arguments_by_their_filter"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let guarded: Option<Result<LogicalPlan>> = match &plan {
-            LogicalPlan::Aggregate(aggregate) => {
-                let schema = aggregate.input.schema();
-                all_guarded(&aggregate.aggr_expr, schema).map(|aggr_expr| {
-                    let (input, schema) = (aggregate.input.clone(), aggregate.schema.clone());
-                    let keys = aggregate.group_expr.clone();
-                    let guarded = Aggregate::try_new_with_schema(input, keys, aggr_expr, schema)?;
-                    Ok(LogicalPlan::Aggregate(guarded))
-                })
-            }
-            LogicalPlan::Window(window) => {
-                let schema = window.input.schema();
-                all_guarded(&window.window_expr, schema).map(|window_expr| {
-                    let (input, schema) = (window.input.clone(), window.schema.clone());
-                    let guarded = Window::try_new_with_schema(window_expr, input, schema)?;
-                    Ok(LogicalPlan::Window(guarded))
-                })
-            }
-            _ => None,
-        };
-        match guarded {
-            Some(guarded) => Ok(Transformed::yes(guarded?)),
-            None => Ok(Transformed::no(plan)),
+pub(in crate::optimizer) fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let guarded: Option<Result<LogicalPlan>> = match &plan {
+        LogicalPlan::Aggregate(aggregate) => {
+            let schema = aggregate.input.schema();
+            all_guarded(&aggregate.aggr_expr, schema).map(|aggr_expr| {
+                let (input, schema) = (aggregate.input.clone(), aggregate.schema.clone());
+                let keys = aggregate.group_expr.clone();
+                let guarded = Aggregate::try_new_with_schema(input, keys, aggr_expr, schema)?;
+                Ok(LogicalPlan::Aggregate(guarded))
+            })
         }
+        LogicalPlan::Window(window) => {
+            let schema = window.input.schema();
+            all_guarded(&window.window_expr, schema).map(|window_expr| {
+                let (input, schema) = (window.input.clone(), window.schema.clone());
+                let guarded = Window::try_new_with_schema(window_expr, input, schema)?;
+                Ok(LogicalPlan::Window(guarded))
+            })
+        }
+        _ => None,
+    };
+    match guarded {
+        Some(guarded) => Ok(Transformed::yes(guarded?)),
+        None => Ok(Transformed::no(plan)),
     }
 }
 

@@ -9,39 +9,20 @@ use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{Expr, Filter, LogicalPlan};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// Operands whose estimate takes no time that matters: 500 take 0.1 s.
 const OPERANDS_MAX: usize = 250;
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct LongConditions;
-
-impl OptimizerRule for LongConditions {
-    fn name(&self) -> &str {
-        "long_conditions"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        match plan {
-            LogicalPlan::Filter(filter)
-                if split_conjunction(&filter.predicate).len() > OPERANDS_MAX =>
-            {
-                let whole = Expr::IsTrue(Box::new(filter.predicate));
-                let filter = Filter::try_new(whole, filter.input)?;
-                Ok(Transformed::yes(LogicalPlan::Filter(filter)))
-            }
-            other => Ok(Transformed::no(other)),
+pub(in crate::optimizer) fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    match plan {
+        LogicalPlan::Filter(filter)
+            if split_conjunction(&filter.predicate).len() > OPERANDS_MAX =>
+        {
+            let whole = Expr::IsTrue(Box::new(filter.predicate));
+            let filter = Filter::try_new(whole, filter.input)?;
+            Ok(Transformed::yes(LogicalPlan::Filter(filter)))
         }
+        other => Ok(Transformed::no(other)),
     }
 }

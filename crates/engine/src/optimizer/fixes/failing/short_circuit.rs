@@ -23,7 +23,6 @@ use datafusion::logical_expr::{ColumnarValue, Operator};
 use datafusion::physical_expr::expressions::{BinaryExpr, Column};
 use datafusion::physical_expr::utils::{collect_columns, split_conjunction};
 use datafusion::physical_expr::{PhysicalExpr, conjunction};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::aggregates::AggregateExec;
 use datafusion::physical_plan::filter::{FilterExec, FilterExecBuilder};
@@ -37,38 +36,24 @@ use crate::optimizer::fixes::failing::guarded_joins::Whole;
 use crate::wire::{PortableExpression, WireReader, WireValue};
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct GuardConditions;
-
-impl PhysicalOptimizerRule for GuardConditions {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|node| {
-            let is_loop = node.is::<NestedLoopJoinExec>();
-            let node = exchanged(node, &|expr, schema| match guarded(expr, schema)? {
-                guarded if is_loop && guarded.transformed => {
-                    Ok(Transformed::yes(Arc::new(Whole::new(guarded.data)) as _))
-                }
-                guarded => Ok(guarded),
-            })?;
-            match apart(&node.data)? {
-                Some(filters) => Ok(Transformed::yes(filters)),
-                None => Ok(node),
+pub(in crate::optimizer) fn optimize(
+    plan: Arc<dyn ExecutionPlan>,
+    _: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.transform_up(|node| {
+        let is_loop = node.is::<NestedLoopJoinExec>();
+        let node = exchanged(node, &|expr, schema| match guarded(expr, schema)? {
+            guarded if is_loop && guarded.transformed => {
+                Ok(Transformed::yes(Arc::new(Whole::new(guarded.data)) as _))
             }
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "guard_conditions"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+            guarded => Ok(guarded),
+        })?;
+        match apart(&node.data)? {
+            Some(filters) => Ok(Transformed::yes(filters)),
+            None => Ok(node),
+        }
+    })
+    .data()
 }
 
 /// The filter in two, of which the upper one has the conditions that can fail; `None` where there is none.

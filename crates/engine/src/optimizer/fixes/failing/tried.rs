@@ -9,7 +9,6 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::{Expr, ExprSchemable, LogicalPlan};
-use datafusion::optimizer::AnalyzerRule;
 
 use crate::functions::tried;
 use crate::optimizer::fixes::failing::fallible::can_fail;
@@ -17,28 +16,19 @@ use crate::optimizer::fixes::types::compared::in_scope;
 use crate::optimizer::fixes::{each_named, each_plan};
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct TryValues;
-
-impl AnalyzerRule for TryValues {
-    fn name(&self) -> &str {
-        "try_values"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        each_plan(plan, |plan| {
-            let mut asks = false;
-            plan.apply_expressions(|expr| {
-                asks = asks || expr.exists(|part| Ok(asks_for_nulls(part)))?;
-                Ok(TreeNodeRecursion::Continue)
-            })?;
-            if !asks {
-                return Ok(Transformed::no(plan));
-            }
-            let schema = in_scope(&plan)?;
-            each_named(plan, |part| Ok(in_part(part, &schema)))
-        })
-    }
+pub(in crate::optimizer) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    each_plan(plan, |plan| {
+        let mut asks = false;
+        plan.apply_expressions(|expr| {
+            asks = asks || expr.exists(|part| Ok(asks_for_nulls(part)))?;
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        if !asks {
+            return Ok(Transformed::no(plan));
+        }
+        let schema = in_scope(&plan)?;
+        each_named(plan, |part| Ok(in_part(part, &schema)))
+    })
 }
 
 /// Of values that are asked for nothing else.

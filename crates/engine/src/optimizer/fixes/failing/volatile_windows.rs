@@ -12,40 +12,21 @@ use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, DFSchema, Result};
 use datafusion::logical_expr::expr::{WindowFunction, WindowFunctionParams};
 use datafusion::logical_expr::{BinaryExpr, Expr, LogicalPlan, Operator, Projection, Window};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::optimizer::fixes::failing::fallible::can_fail;
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct VolatileWindows;
-
-impl OptimizerRule for VolatileWindows {
-    fn name(&self) -> &str {
-        "volatile_windows"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        match plan {
-            LogicalPlan::Window(window) => {
-                let schema = window.input.schema();
-                let moves = |expr: &Expr| has_to_move(expr, schema);
-                match window.window_expr.iter().any(moves) {
-                    true => read_columns(&window).map(Transformed::yes),
-                    false => Ok(Transformed::no(LogicalPlan::Window(window))),
-                }
+pub(in crate::optimizer) fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    match plan {
+        LogicalPlan::Window(window) => {
+            let schema = window.input.schema();
+            let moves = |expr: &Expr| has_to_move(expr, schema);
+            match window.window_expr.iter().any(moves) {
+                true => read_columns(&window).map(Transformed::yes),
+                false => Ok(Transformed::no(LogicalPlan::Window(window))),
             }
-            other => Ok(Transformed::no(other)),
         }
+        other => Ok(Transformed::no(other)),
     }
 }
 

@@ -37,7 +37,6 @@ use datafusion::logical_expr::expr::{
 use datafusion::logical_expr::{
     Aggregate, AggregateUDF, Cast, Expr, ExprSchemable, LogicalPlan, Projection, lit, when,
 };
-use datafusion::optimizer::AnalyzerRule;
 use grouse_groupby::keys::decoded;
 
 use crate::functions::{
@@ -48,23 +47,14 @@ use crate::functions::{
 use crate::optimizer::fixes::{AggregatesBelow, bare, each_plan, under_names};
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct ComposedAggregates;
-
-impl AnalyzerRule for ComposedAggregates {
-    fn name(&self) -> &str {
-        "composed_aggregates"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        each_plan(plan, |plan| {
-            let composed = match &plan {
-                LogicalPlan::Aggregate(aggregate) => composed(aggregate)?,
-                _ => None,
-            };
-            Ok(composed.map_or_else(|| Transformed::no(plan), Transformed::yes))
-        })
-    }
+pub(in crate::optimizer) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    each_plan(plan, |plan| {
+        let composed = match &plan {
+            LogicalPlan::Aggregate(aggregate) => composed(aggregate)?,
+            _ => None,
+        };
+        Ok(composed.map_or_else(|| Transformed::no(plan), Transformed::yes))
+    })
 }
 
 fn composed(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {

@@ -12,28 +12,18 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::common::{Column, Result};
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection};
-use datafusion::optimizer::AnalyzerRule;
 
 use crate::optimizer::fixes::each_plan;
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct ElementsBelow;
-
-impl AnalyzerRule for ElementsBelow {
-    fn name(&self) -> &str {
-        "elements_below"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        each_plan(plan, |plan| match &plan {
-            LogicalPlan::Aggregate(aggregate) => {
-                let found = below(aggregate)?;
-                Ok(found.map_or_else(|| Transformed::no(plan), Transformed::yes))
-            }
-            _ => Ok(Transformed::no(plan)),
-        })
-    }
+pub(in crate::optimizer) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    each_plan(plan, |plan| match &plan {
+        LogicalPlan::Aggregate(aggregate) => {
+            let found = below(aggregate)?;
+            Ok(found.map_or_else(|| Transformed::no(plan), Transformed::yes))
+        }
+        _ => Ok(Transformed::no(plan)),
+    })
 }
 
 fn below(aggregate: &Aggregate) -> Result<Option<LogicalPlan>> {

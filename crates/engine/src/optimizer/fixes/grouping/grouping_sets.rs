@@ -16,7 +16,6 @@ use datafusion::common::{Result, Statistics, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::Aggregate;
 use datafusion::physical_expr::{EquivalenceProperties, PhysicalExpr};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::aggregates::{AggregateExec, AggregateOutputMode};
 use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter_pushdown::{
@@ -32,33 +31,17 @@ use crate::optimizer::fixes::joins::outer_constants::without_constants;
 use crate::wire::{PortableNode, WireReader, WireValue};
 
 /// The rule, which runs before DataFusion's that drops sort keys.
-#[derive(Debug)]
-pub(in crate::optimizer) struct ForgetEquivalences;
-
-impl PhysicalOptimizerRule for ForgetEquivalences {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let plan = plan.transform_up(|plan| {
-            Ok(match finishes_grouping_sets(&plan) {
-                true => {
-                    Transformed::yes(Arc::new(ForgetEquivalencesExec::new(plan, Claims::All)) as _)
-                }
-                false => Transformed::no(plan),
-            })
-        })?;
-        Ok(plan.data)
-    }
-
-    fn name(&self) -> &str {
-        "forget_equivalences_of_grouping_sets"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+pub(in crate::optimizer) fn optimize(
+    plan: Arc<dyn ExecutionPlan>,
+    _: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let plan = plan.transform_up(|plan| {
+        Ok(match finishes_grouping_sets(&plan) {
+            true => Transformed::yes(Arc::new(ForgetEquivalencesExec::new(plan, Claims::All)) as _),
+            false => Transformed::no(plan),
+        })
+    })?;
+    Ok(plan.data)
 }
 
 fn finishes_grouping_sets(plan: &Arc<dyn ExecutionPlan>) -> bool {

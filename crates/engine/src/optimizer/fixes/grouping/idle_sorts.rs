@@ -14,8 +14,6 @@ use datafusion::logical_expr::{
     Aggregate, Expr, Limit, LogicalPlan, Projection, Sort, SortExpr, SubqueryAlias, Window,
     WindowFrameUnits,
 };
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::optimizer::fixes::bare;
 
@@ -34,39 +32,22 @@ const BY_PLACE: [&str; 7] = [
 ];
 
 /// The rule: DataFusion would group in the order of the sort, which takes all rows in one stream first, or forget it.
-#[derive(Debug)]
-pub(in crate::optimizer) struct DropSortBelowGroups;
-
-impl OptimizerRule for DropSortBelowGroups {
-    fn name(&self) -> &str {
-        "drop_sort_below_groups"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::TopDown)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        match plan {
-            LogicalPlan::Aggregate(mut groups) if is_sorted(&groups.input) => {
-                if groups.aggr_expr.iter().any(|expr| is_ordered(bare(expr))) {
-                    return ordered_groups(&groups).map(Transformed::yes);
-                }
-                groups.input = Arc::new(unsorted(&groups.input)?);
-                Ok(Transformed::yes(LogicalPlan::Aggregate(groups)))
+pub(in crate::optimizer) fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    match plan {
+        LogicalPlan::Aggregate(mut groups) if is_sorted(&groups.input) => {
+            if groups.aggr_expr.iter().any(|expr| is_ordered(bare(expr))) {
+                return ordered_groups(&groups).map(Transformed::yes);
             }
-            LogicalPlan::Window(window)
-                if is_sorted(&window.input)
-                    && window.window_expr.iter().any(|expr| by_place(bare(expr))) =>
-            {
-                ordered_window(&window).map(Transformed::yes)
-            }
-            plan => Ok(Transformed::no(plan)),
+            groups.input = Arc::new(unsorted(&groups.input)?);
+            Ok(Transformed::yes(LogicalPlan::Aggregate(groups)))
         }
+        LogicalPlan::Window(window)
+            if is_sorted(&window.input)
+                && window.window_expr.iter().any(|expr| by_place(bare(expr))) =>
+        {
+            ordered_window(&window).map(Transformed::yes)
+        }
+        plan => Ok(Transformed::no(plan)),
     }
 }
 

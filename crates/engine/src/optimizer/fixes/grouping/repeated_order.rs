@@ -8,49 +8,30 @@
 use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, SortExpr};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct DropRepeatedOrder;
-
-impl OptimizerRule for DropRepeatedOrder {
-    fn name(&self) -> &str {
-        "drop_repeated_order_in_aggregates"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Aggregate(aggregate) = &plan else {
-            return Ok(Transformed::no(plan));
-        };
-        let mut aggr_expr = aggregate.aggr_expr.clone();
-        let mut changed = false;
-        for expr in &mut aggr_expr {
-            if let Some(shorter) = without_repeats(expr) {
-                *expr = shorter;
-                changed = true;
-            }
+pub(in crate::optimizer) fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Aggregate(aggregate) = &plan else {
+        return Ok(Transformed::no(plan));
+    };
+    let mut aggr_expr = aggregate.aggr_expr.clone();
+    let mut changed = false;
+    for expr in &mut aggr_expr {
+        if let Some(shorter) = without_repeats(expr) {
+            *expr = shorter;
+            changed = true;
         }
-        if !changed {
-            return Ok(Transformed::no(plan));
-        }
-        let shorter = Aggregate::try_new_with_schema(
-            aggregate.input.clone(),
-            aggregate.group_expr.clone(),
-            aggr_expr,
-            aggregate.schema.clone(),
-        )?;
-        Ok(Transformed::yes(LogicalPlan::Aggregate(shorter)))
     }
+    if !changed {
+        return Ok(Transformed::no(plan));
+    }
+    let shorter = Aggregate::try_new_with_schema(
+        aggregate.input.clone(),
+        aggregate.group_expr.clone(),
+        aggr_expr,
+        aggregate.schema.clone(),
+    )?;
+    Ok(Transformed::yes(LogicalPlan::Aggregate(shorter)))
 }
 
 /// The aggregate under its name with each sort key once; `None` if none repeats.

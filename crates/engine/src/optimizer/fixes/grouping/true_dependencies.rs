@@ -22,21 +22,8 @@ pub(in crate::optimizer) const READERS: &[&str] = &[
 ];
 
 /// The rule, which comes before each of them.
-#[derive(Debug)]
-pub(in crate::optimizer) struct TrueDependencies;
-
-impl OptimizerRule for TrueDependencies {
-    fn name(&self) -> &str {
-        "true_dependencies"
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        with_true_ones(plan)
-    }
+pub(in crate::optimizer) fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    with_true_ones(plan)
 }
 
 /// DISTINCT as a grouping, or as nothing where its input has each row once. The DISTINCT below it have become groupings just now.

@@ -9,40 +9,30 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result, get_target_functional_dependencies};
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan};
-use datafusion::optimizer::AnalyzerRule;
 
 use crate::optimizer::fixes::each_plan;
 use crate::optimizer::fixes::grouping::true_dependencies::with_true_ones;
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct WrittenKeys;
-
-impl AnalyzerRule for WrittenKeys {
-    fn name(&self) -> &str {
-        "written_keys"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        each_plan(plan, |plan| {
-            let keys = match &plan {
-                LogicalPlan::Aggregate(aggregate) => without_false_ones(aggregate)?,
-                _ => None,
-            };
-            match (plan, keys) {
-                (
-                    LogicalPlan::Aggregate(Aggregate {
-                        input, aggr_expr, ..
-                    }),
-                    Some(keys),
-                ) => {
-                    let groups = Aggregate::try_new(input, keys, aggr_expr)?;
-                    Ok(Transformed::yes(LogicalPlan::Aggregate(groups)))
-                }
-                (plan, _) => Ok(Transformed::no(plan)),
+pub(in crate::optimizer) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    each_plan(plan, |plan| {
+        let keys = match &plan {
+            LogicalPlan::Aggregate(aggregate) => without_false_ones(aggregate)?,
+            _ => None,
+        };
+        match (plan, keys) {
+            (
+                LogicalPlan::Aggregate(Aggregate {
+                    input, aggr_expr, ..
+                }),
+                Some(keys),
+            ) => {
+                let groups = Aggregate::try_new(input, keys, aggr_expr)?;
+                Ok(Transformed::yes(LogicalPlan::Aggregate(groups)))
             }
-        })
-    }
+            (plan, _) => Ok(Transformed::no(plan)),
+        }
+    })
 }
 
 /// The keys without those that a false dependency has added; `None` if there is none.

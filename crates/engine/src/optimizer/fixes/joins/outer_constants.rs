@@ -12,7 +12,6 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::common::{JoinType, Result};
 use datafusion::physical_expr::EquivalenceProperties;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::execution_plan::replace_children_if_necessary;
 use datafusion::physical_plan::joins::{
     HashJoinExec, NestedLoopJoinExec, PiecewiseMergeJoinExec, SortMergeJoinExec,
@@ -23,46 +22,32 @@ use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
 use crate::optimizer::fixes::grouping::grouping_sets::{Claims, ForgetEquivalencesExec};
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct ForgetOuterConstants;
-
-impl PhysicalOptimizerRule for ForgetOuterConstants {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            let filled = filled_sides(&plan);
-            let has_constants = |side: &usize| {
-                let side = plan.children().get(*side).copied();
-                side.is_some_and(|side| !side.equivalence_properties().constants().is_empty())
-            };
-            let filled: Vec<_> = filled.iter().copied().filter(has_constants).collect();
-            if filled.is_empty() {
-                return Ok(Transformed::no(plan));
+pub(in crate::optimizer) fn optimize(
+    plan: Arc<dyn ExecutionPlan>,
+    _: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.transform_up(|plan| {
+        let filled = filled_sides(&plan);
+        let has_constants = |side: &usize| {
+            let side = plan.children().get(*side).copied();
+            side.is_some_and(|side| !side.equivalence_properties().constants().is_empty())
+        };
+        let filled: Vec<_> = filled.iter().copied().filter(has_constants).collect();
+        if filled.is_empty() {
+            return Ok(Transformed::no(plan));
+        }
+        let sides = plan.children().into_iter().enumerate();
+        let sides = sides.map(|(at, side)| match filled.contains(&at) {
+            true => {
+                let side = Arc::clone(side);
+                Arc::new(ForgetEquivalencesExec::new(side, Claims::Constants)) as _
             }
-            let sides = plan.children().into_iter().enumerate();
-            let sides = sides.map(|(at, side)| match filled.contains(&at) {
-                true => {
-                    let side = Arc::clone(side);
-                    Arc::new(ForgetEquivalencesExec::new(side, Claims::Constants)) as _
-                }
-                false => Arc::clone(side),
-            });
-            let sides = sides.collect();
-            replace_children_if_necessary(plan, sides).map(Transformed::yes)
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "forget_constants_below_outer_joins"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+            false => Arc::clone(side),
+        });
+        let sides = sides.collect();
+        replace_children_if_necessary(plan, sides).map(Transformed::yes)
+    })
+    .data()
 }
 
 /// The sides of a join whose columns may be NULL where they are not below.

@@ -10,53 +10,34 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DataFusionError, Result};
 use datafusion::logical_expr::expr_rewriter::normalize_col;
 use datafusion::logical_expr::{Expr, Join, LogicalPlan};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct QualifiedKeys;
-
-impl OptimizerRule for QualifiedKeys {
-    fn name(&self) -> &str {
-        "qualified_join_keys"
+pub(in crate::optimizer) fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Join(join) = plan else {
+        return Ok(Transformed::no(plan));
+    };
+    let is_plain = |key: &Expr| key.column_refs().iter().any(|name| name.relation.is_none());
+    let is_named = |key: &Expr, side: &LogicalPlan| !is_plain(key) && !hides_column(key, side);
+    let mut on = join.on.iter();
+    if on.all(|(left, right)| is_named(left, &join.left) && is_named(right, &join.right)) {
+        return Ok(Transformed::no(LogicalPlan::Join(join)));
     }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Join(join) = plan else {
-            return Ok(Transformed::no(plan));
-        };
-        let is_plain = |key: &Expr| key.column_refs().iter().any(|name| name.relation.is_none());
-        let is_named = |key: &Expr, side: &LogicalPlan| !is_plain(key) && !hides_column(key, side);
-        let mut on = join.on.iter();
-        if on.all(|(left, right)| is_named(left, &join.left) && is_named(right, &join.right)) {
-            return Ok(Transformed::no(LogicalPlan::Join(join)));
-        }
-        let named = |key: &Expr, side: &LogicalPlan| {
-            let key = normalize_col(key.clone(), side)?;
-            Ok::<_, DataFusionError>(match hides_column(&key, side) {
-                true => {
-                    let name = key.to_string();
-                    key.alias(name)
-                }
-                false => key,
-            })
-        };
-        let on = join.on.iter().map(|(left, right)| {
-            let left = named(left, &join.left)?;
-            Ok((left, named(right, &join.right)?))
-        });
-        let on = on.collect::<Result<Vec<_>>>()?;
-        Ok(Transformed::yes(LogicalPlan::Join(Join { on, ..join })))
-    }
+    let named = |key: &Expr, side: &LogicalPlan| {
+        let key = normalize_col(key.clone(), side)?;
+        Ok::<_, DataFusionError>(match hides_column(&key, side) {
+            true => {
+                let name = key.to_string();
+                key.alias(name)
+            }
+            false => key,
+        })
+    };
+    let on = join.on.iter().map(|(left, right)| {
+        let left = named(left, &join.left)?;
+        Ok((left, named(right, &join.right)?))
+    });
+    let on = on.collect::<Result<Vec<_>>>()?;
+    Ok(Transformed::yes(LogicalPlan::Join(Join { on, ..join })))
 }
 
 /// Whether a computed key has the name of a column of its side.

@@ -15,8 +15,6 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ExprSchemable, LogicalPlan, Operator, ReturnFieldArgs, ScalarFunctionArgs,
     ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 
 use crate::expr::columns::is_comparison;
 use crate::optimizer::fixes::each_named;
@@ -24,30 +22,13 @@ use crate::optimizer::fixes::types::compared::in_scope;
 use crate::wire::{Portable, WireReader, WireValue};
 
 /// The rule, which comes last: no other one shall look into the keys.
-#[derive(Debug)]
-pub(in crate::optimizer) struct BoundedKeys;
-
-impl OptimizerRule for BoundedKeys {
-    fn name(&self) -> &str {
-        "bounded_keys"
-    }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::BottomUp)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        match plan {
-            LogicalPlan::Window(_) | LogicalPlan::Sort(_) => {
-                let schema = in_scope(&plan)?;
-                each_named(plan, |part| in_part(part, &schema))
-            }
-            _ => Ok(Transformed::no(plan)),
+pub(in crate::optimizer) fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    match plan {
+        LogicalPlan::Window(_) | LogicalPlan::Sort(_) => {
+            let schema = in_scope(&plan)?;
+            each_named(plan, |part| in_part(part, &schema))
         }
+        _ => Ok(Transformed::no(plan)),
     }
 }
 

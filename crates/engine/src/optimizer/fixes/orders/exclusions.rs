@@ -9,12 +9,12 @@
 use datafusion::common::Result;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::functions_window::planner::WindowFunctionPlanner;
-use datafusion::logical_expr::Expr;
 use datafusion::logical_expr::expr::Alias;
 use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawWindowExpr};
+use datafusion::logical_expr::{Expr, LogicalPlan};
 
 use crate::functions::{Exclusion, StandingFunctions, excluding, over_left_rows, take_exclusion};
-use crate::optimizer::fixes::InWindows;
+use crate::optimizer::fixes::in_windows;
 use crate::optimizer::fixes::types::signed_counts::{SignedCounts, call};
 
 /// The planner of such calls, which asks the others what a call is without EXCLUDE.
@@ -61,10 +61,9 @@ fn planned(expr: Expr, exclusion: Exclusion) -> Result<PlannerResult<RawWindowEx
 }
 
 /// The rule. It comes late: other rules shall know the aggregate.
-pub(in crate::optimizer) const AGGREGATE_LEFT_ROWS: InWindows = InWindows {
-    name: "aggregate_left_rows",
-    fix: over_left,
-};
+pub(in crate::optimizer) fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    in_windows(plan, over_left)
+}
 
 fn over_left(part: Expr) -> Transformed<Expr> {
     match &part {

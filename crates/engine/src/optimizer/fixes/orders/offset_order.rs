@@ -16,10 +16,7 @@ use datafusion::common::{Result, internal_err};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::logical_plan::{Limit, Projection, SubqueryAlias};
 use datafusion::logical_expr::{Expr, LogicalPlan};
-use datafusion::optimizer::optimizer::ApplyOrder;
-use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use datafusion::physical_expr::{LexOrdering, OrderingRequirements, PhysicalSortExpr};
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
 use datafusion::physical_plan::limit::GlobalLimitExec;
 use datafusion::physical_plan::sorts::sort::SortExec;
@@ -30,52 +27,36 @@ use datafusion::physical_plan::{
 use crate::expr::plan_nodes::{node_methods, only_input};
 
 use crate::wire::{PortableNode, WireReader, WireValue};
+
 /// The rule for logical plans: a projection or a name between OFFSET and the sort comes after both.
-#[derive(Debug)]
-pub(in crate::optimizer) struct OffsetBelowProjection;
-
-impl OptimizerRule for OffsetBelowProjection {
-    fn name(&self) -> &str {
-        "offset_below_projection"
+pub(in crate::optimizer) fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    let LogicalPlan::Limit(limit) = &plan else {
+        return Ok(Transformed::no(plan));
+    };
+    if limit.skip.is_none() {
+        return Ok(Transformed::no(plan));
     }
-
-    fn apply_order(&self) -> Option<ApplyOrder> {
-        Some(ApplyOrder::TopDown)
-    }
-
-    fn rewrite(
-        &self,
-        plan: LogicalPlan,
-        _config: &dyn OptimizerConfig,
-    ) -> Result<Transformed<LogicalPlan>> {
-        let LogicalPlan::Limit(limit) = &plan else {
-            return Ok(Transformed::no(plan));
-        };
-        if limit.skip.is_none() {
-            return Ok(Transformed::no(plan));
-        }
-        let over = |input: &Arc<LogicalPlan>| {
-            Arc::new(LogicalPlan::Limit(Limit {
-                input: Arc::clone(input),
-                ..limit.clone()
-            }))
-        };
-        Ok(Transformed::yes(match limit.input.as_ref() {
-            LogicalPlan::Projection(above)
-                if !above.expr.iter().any(Expr::is_volatile) && is_sorted(&above.input) =>
-            {
-                let input = over(&above.input);
-                let (exprs, schema) = (above.expr.clone(), Arc::clone(&above.schema));
-                let above = Projection::try_new_with_schema(exprs, input, schema)?;
-                LogicalPlan::Projection(above)
-            }
-            LogicalPlan::SubqueryAlias(above) if is_sorted(&above.input) => {
-                let above = SubqueryAlias::try_new(over(&above.input), above.alias.clone())?;
-                LogicalPlan::SubqueryAlias(above)
-            }
-            _ => return Ok(Transformed::no(plan)),
+    let over = |input: &Arc<LogicalPlan>| {
+        Arc::new(LogicalPlan::Limit(Limit {
+            input: Arc::clone(input),
+            ..limit.clone()
         }))
-    }
+    };
+    Ok(Transformed::yes(match limit.input.as_ref() {
+        LogicalPlan::Projection(above)
+            if !above.expr.iter().any(Expr::is_volatile) && is_sorted(&above.input) =>
+        {
+            let input = over(&above.input);
+            let (exprs, schema) = (above.expr.clone(), Arc::clone(&above.schema));
+            let above = Projection::try_new_with_schema(exprs, input, schema)?;
+            LogicalPlan::Projection(above)
+        }
+        LogicalPlan::SubqueryAlias(above) if is_sorted(&above.input) => {
+            let above = SubqueryAlias::try_new(over(&above.input), above.alias.clone())?;
+            LogicalPlan::SubqueryAlias(above)
+        }
+        _ => return Ok(Transformed::no(plan)),
+    }))
 }
 
 fn is_sorted(plan: &LogicalPlan) -> bool {
@@ -88,40 +69,26 @@ fn is_sorted(plan: &LogicalPlan) -> bool {
 }
 
 /// The rule for physical plans.
-#[derive(Debug)]
-pub(in crate::optimizer) struct KeepOrderBelowOffset;
-
-impl PhysicalOptimizerRule for KeepOrderBelowOffset {
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        plan.transform_up(|plan| {
-            let Some(limit) = plan.downcast_ref::<GlobalLimitExec>() else {
-                return Ok(Transformed::no(plan));
-            };
-            if limit.fetch().is_some() {
-                return Ok(Transformed::no(plan));
-            }
-            let sort = limit.input().downcast_ref::<SortExec>();
-            let skipping = SkipExec::new(
-                Arc::clone(limit.input()),
-                limit.skip(),
-                sort.map(|sort| sort.expr().clone()),
-            );
-            Ok(Transformed::yes(Arc::new(skipping) as _))
-        })
-        .data()
-    }
-
-    fn name(&self) -> &str {
-        "keep_order_below_offset"
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+pub(in crate::optimizer) fn optimize(
+    plan: Arc<dyn ExecutionPlan>,
+    _: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    plan.transform_up(|plan| {
+        let Some(limit) = plan.downcast_ref::<GlobalLimitExec>() else {
+            return Ok(Transformed::no(plan));
+        };
+        if limit.fetch().is_some() {
+            return Ok(Transformed::no(plan));
+        }
+        let sort = limit.input().downcast_ref::<SortExec>();
+        let skipping = SkipExec::new(
+            Arc::clone(limit.input()),
+            limit.skip(),
+            sort.map(|sort| sort.expr().clone()),
+        );
+        Ok(Transformed::yes(Arc::new(skipping) as _))
+    })
+    .data()
 }
 
 /// Leaves out the first rows, in an order that it needs.

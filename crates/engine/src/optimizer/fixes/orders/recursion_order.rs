@@ -11,40 +11,25 @@ use datafusion::common::Result;
 use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode};
 use datafusion::physical_expr::Partitioning;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::repartition::RepartitionExec;
 
 use crate::exec::is_recursion;
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct KeepRecursionOrder;
-
-impl PhysicalOptimizerRule for KeepRecursionOrder {
-    fn name(&self) -> &str {
-        "keep_recursion_order"
-    }
-
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let kept = plan.transform_up(|node| {
-            let Some(exchange) = node.downcast_ref::<RepartitionExec>() else {
-                return Ok(Transformed::no(node));
-            };
-            let in_turn = matches!(exchange.partitioning(), Partitioning::RoundRobinBatch(_));
-            match in_turn && is_recursion(exchange.input()) {
-                true => Ok(Transformed::yes(Arc::clone(exchange.input()))),
-                false => Ok(Transformed::no(node)),
-            }
-        });
-        kept.data()
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+pub(in crate::optimizer) fn optimize(
+    plan: Arc<dyn ExecutionPlan>,
+    _: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let kept = plan.transform_up(|node| {
+        let Some(exchange) = node.downcast_ref::<RepartitionExec>() else {
+            return Ok(Transformed::no(node));
+        };
+        let in_turn = matches!(exchange.partitioning(), Partitioning::RoundRobinBatch(_));
+        match in_turn && is_recursion(exchange.input()) {
+            true => Ok(Transformed::yes(Arc::clone(exchange.input()))),
+            false => Ok(Transformed::no(node)),
+        }
+    });
+    kept.data()
 }

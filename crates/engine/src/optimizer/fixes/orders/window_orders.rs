@@ -8,17 +8,17 @@
 
 use std::sync::Arc;
 
+use datafusion::common::Result;
 use datafusion::common::tree_node::Transformed;
-use datafusion::logical_expr::{Expr, WindowFunctionDefinition};
+use datafusion::logical_expr::{Expr, LogicalPlan, WindowFunctionDefinition};
 
 use crate::functions::{in_order, of_distinct_rows};
-use crate::optimizer::fixes::InWindows;
+use crate::optimizer::fixes::in_windows;
 
 /// The rule, which comes last: no other one shall look for the aggregates that it puts away.
-pub(in crate::optimizer) const WINDOW_ORDERS: InWindows = InWindows {
-    name: "window_orders",
-    fix: ordered,
-};
+pub(in crate::optimizer) fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
+    in_windows(plan, ordered)
+}
 
 fn ordered(mut part: Expr) -> Transformed<Expr> {
     if let Expr::WindowFunction(window) = &mut part

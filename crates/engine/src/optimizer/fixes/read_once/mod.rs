@@ -27,7 +27,6 @@ use datafusion::logical_expr::physical_planning_context::PhysicalPlanningContext
 use datafusion::logical_expr::{
     Expr, LogicalPlan, UserDefinedLogicalNode, UserDefinedLogicalNodeCore,
 };
-use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_planner::{DefaultPhysicalPlanner, ExtensionPlanner, PhysicalPlanner};
 
@@ -37,40 +36,31 @@ use super::each_plan;
 use crate::sql::fixes::shared_tables::SHARED_TABLE;
 
 /// The rule for common table expressions that are used more than once.
-#[derive(Debug)]
-pub(in crate::optimizer) struct ShareTables;
-
-impl AnalyzerRule for ShareTables {
-    fn name(&self) -> &str {
-        "share_tables"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut tables: HashMap<String, Arc<SharedRows>> = HashMap::new();
-        each_plan(plan, |plan| {
-            let LogicalPlan::SubqueryAlias(alias) = &plan else {
-                return Ok(Transformed::no(plan));
-            };
-            let name = alias.alias.table();
-            if !name.starts_with(SHARED_TABLE)
-                || is_steady(&alias.input)?
-                || is_of_recursion(&alias.input)?
-                || has_outer_columns(&alias.input)?
-            {
-                return Ok(Transformed::no(plan));
-            }
-            let rows = tables.entry(name.to_string()).or_default();
-            let node = ReadOnce {
-                input: alias.input.as_ref().clone(),
-                rows: Arc::clone(rows),
-            };
-            let node = LogicalPlan::Extension(Extension {
-                node: Arc::new(node),
-            });
-            let shared = SubqueryAlias::try_new(Arc::new(node), alias.alias.clone())?;
-            Ok(Transformed::yes(LogicalPlan::SubqueryAlias(shared)))
-        })
-    }
+pub(in crate::optimizer) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    let mut tables: HashMap<String, Arc<SharedRows>> = HashMap::new();
+    each_plan(plan, |plan| {
+        let LogicalPlan::SubqueryAlias(alias) = &plan else {
+            return Ok(Transformed::no(plan));
+        };
+        let name = alias.alias.table();
+        if !name.starts_with(SHARED_TABLE)
+            || is_steady(&alias.input)?
+            || is_of_recursion(&alias.input)?
+            || has_outer_columns(&alias.input)?
+        {
+            return Ok(Transformed::no(plan));
+        }
+        let rows = tables.entry(name.to_string()).or_default();
+        let node = ReadOnce {
+            input: alias.input.as_ref().clone(),
+            rows: Arc::clone(rows),
+        };
+        let node = LogicalPlan::Extension(Extension {
+            node: Arc::new(node),
+        });
+        let shared = SubqueryAlias::try_new(Arc::new(node), alias.alias.clone())?;
+        Ok(Transformed::yes(LogicalPlan::SubqueryAlias(shared)))
+    })
 }
 
 fn has_outer_columns(plan: &LogicalPlan) -> Result<bool> {

@@ -23,9 +23,7 @@ use datafusion::datasource::{provider_as_source, source_as_provider};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::logical_plan::{RecursiveQuery, TableScan};
 use datafusion::logical_expr::{Expr, LogicalPlan, TableType};
-use datafusion::optimizer::AnalyzerRule;
 use datafusion::physical_expr::EquivalenceProperties;
-use datafusion::physical_optimizer::PhysicalOptimizerRule;
 use datafusion::physical_plan::execution_plan::{
     Boundedness, ChildrenPropertiesMode, EmissionType, ReplaceChildrenOptions,
 };
@@ -42,21 +40,12 @@ use crate::exec::TURN_ROWS;
 use crate::expr::plan_nodes::node_methods;
 
 /// The rule for the places that read a turn.
-#[derive(Debug)]
-pub(in crate::optimizer) struct ShareTurns;
-
-impl AnalyzerRule for ShareTurns {
-    fn name(&self) -> &str {
-        "share_turns"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let plan = plan.transform_up_with_subqueries(|plan| match plan {
-            LogicalPlan::RecursiveQuery(recursion) => shared(recursion),
-            other => Ok(Transformed::no(other)),
-        });
-        plan.data()
-    }
+pub(in crate::optimizer) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    let plan = plan.transform_up_with_subqueries(|plan| match plan {
+        LogicalPlan::RecursiveQuery(recursion) => shared(recursion),
+        other => Ok(Transformed::no(other)),
+    });
+    plan.data()
 }
 
 /// The recursion, in which the places that read a turn share its rows.
@@ -290,37 +279,23 @@ impl ExecutionPlan for TurnRowsExec {
 
 /// The rule that gives each recursion of a plan turns of its own, and one of its places the rows to read: copies of a recursion
 /// are several.
-#[derive(Debug)]
-pub(in crate::optimizer) struct SeparateTurns;
-
-impl PhysicalOptimizerRule for SeparateTurns {
-    fn name(&self) -> &str {
-        "separate_turns"
-    }
-
-    fn optimize(
-        &self,
-        plan: Arc<dyn ExecutionPlan>,
-        _config: &ConfigOptions,
-    ) -> Result<Arc<dyn ExecutionPlan>> {
-        let separate = plan.transform_up(|node| {
-            let Some(recursion) = node.downcast_ref::<RecursiveQueryExec>() else {
-                return Ok(Transformed::no(node));
-            };
-            let term = with_own_rows(Arc::clone(recursion.recursive_term()))?;
-            if !term.transformed {
-                return Ok(Transformed::no(node));
-            }
-            let parts = vec![Arc::clone(recursion.static_term()), term.data];
-            let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
-            Ok(Transformed::yes(node.replace_children(parts, options)?))
-        });
-        separate.data()
-    }
-
-    fn schema_check(&self) -> bool {
-        true
-    }
+pub(in crate::optimizer) fn optimize(
+    plan: Arc<dyn ExecutionPlan>,
+    _: &ConfigOptions,
+) -> Result<Arc<dyn ExecutionPlan>> {
+    let separate = plan.transform_up(|node| {
+        let Some(recursion) = node.downcast_ref::<RecursiveQueryExec>() else {
+            return Ok(Transformed::no(node));
+        };
+        let term = with_own_rows(Arc::clone(recursion.recursive_term()))?;
+        if !term.transformed {
+            return Ok(Transformed::no(node));
+        }
+        let parts = vec![Arc::clone(recursion.static_term()), term.data];
+        let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
+        Ok(Transformed::yes(node.replace_children(parts, options)?))
+    });
+    separate.data()
 }
 
 fn with_own_rows(term: Arc<dyn ExecutionPlan>) -> Result<Transformed<Arc<dyn ExecutionPlan>>> {

@@ -16,7 +16,6 @@ use datafusion::logical_expr::utils::merge_schema;
 use datafusion::logical_expr::{
     Case, DmlStatement, Expr, ExprSchemable, Join, LogicalPlan, Operator, not,
 };
-use datafusion::optimizer::AnalyzerRule;
 
 use crate::expr::columns::is_comparison;
 use crate::optimizer::fixes::types::mixed_types::{refuse_assigned, refuse_compared, refuse_mixed};
@@ -29,17 +28,8 @@ use crate::optimizer::fixes::{bare, each_plan};
 const OF_ONE_TYPE: [&str; 6] = ["coalesce", "nullif", "nvl", "ifnull", "greatest", "least"];
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct CompareExactly;
-
-impl AnalyzerRule for CompareExactly {
-    fn name(&self) -> &str {
-        "compare_exactly"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        each_plan(plan, fix)
-    }
+pub(in crate::optimizer) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    each_plan(plan, fix)
 }
 
 fn fix(mut plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {

@@ -10,29 +10,19 @@ use datafusion::common::config::ConfigOptions;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::common::{DataFusionError, Result, plan_err};
 use datafusion::logical_expr::{LogicalPlan, Union};
-use datafusion::optimizer::AnalyzerRule;
 
 use crate::error::Error;
 use crate::error::types::type_name;
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct RefuseMixedUnions;
-
-impl AnalyzerRule for RefuseMixedUnions {
-    fn name(&self) -> &str {
-        "refuse_mixed_unions"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        plan.apply_with_subqueries(|part| {
-            if let LogicalPlan::Union(union) = part {
-                check(union)?;
-            }
-            Ok(TreeNodeRecursion::Continue)
-        })?;
-        Ok(plan)
-    }
+pub(in crate::optimizer) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    plan.apply_with_subqueries(|part| {
+        if let LogicalPlan::Union(union) = part {
+            check(union)?;
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(plan)
 }
 
 fn check(union: &Union) -> Result<()> {

@@ -14,7 +14,6 @@ use datafusion::common::tree_node::Transformed;
 use datafusion::common::{DFSchema, Result};
 use datafusion::logical_expr::expr::{AggregateFunction, Sort};
 use datafusion::logical_expr::{Cast, Expr, ExprSchemable, LogicalPlan};
-use datafusion::optimizer::AnalyzerRule;
 
 use crate::optimizer::fixes::{each_named, each_plan};
 
@@ -22,17 +21,8 @@ use crate::optimizer::fixes::{each_named, each_plan};
 const KEEP_VALUES: [&str; 4] = ["first_value", "last_value", "nth_value", "array_agg"];
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct UnpackNarrowDictionaries;
-
-impl AnalyzerRule for UnpackNarrowDictionaries {
-    fn name(&self) -> &str {
-        "unpack_narrow_dictionaries"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        each_plan(plan, fix)
-    }
+pub(in crate::optimizer) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    each_plan(plan, fix)
 }
 
 fn fix(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {

@@ -18,46 +18,40 @@ use datafusion::optimizer::analyzer::type_coercion::TypeCoercion;
 use crate::optimizer::fixes::types::compared::in_scope;
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct OuterTypes;
-
-impl AnalyzerRule for OuterTypes {
-    fn name(&self) -> &str {
-        "outer_types"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
-        let plan = plan.transform_down_with_subqueries(|plan| {
-            let mut has_subquery = false;
-            plan.apply_subqueries(|_| {
-                has_subquery = true;
-                Ok(TreeNodeRecursion::Stop)
-            })?;
-            if !has_subquery {
-                return Ok(Transformed::no(plan));
-            }
-            let schema = in_scope(&plan)?;
-            plan.map_subqueries(|subquery| match subquery {
-                LogicalPlan::Subquery(mut subquery) => {
-                    let inner = Arc::unwrap_or_clone(Arc::clone(&subquery.subquery));
-                    let inner = retyped(inner, &schema)?;
-                    let changed = inner.transformed;
-                    if changed {
-                        subquery.subquery = Arc::new(inner.data);
-                        let columns = subquery.outer_ref_columns.into_iter();
-                        let columns = columns.map(|column| Ok(current(column, &schema)?.data));
-                        subquery.outer_ref_columns = columns.collect::<Result<_>>()?;
-                    }
-                    let subquery = LogicalPlan::Subquery(subquery);
-                    Ok(Transformed::new_transformed(subquery, changed))
-                }
-                other => Ok(Transformed::no(other)),
-            })
+pub(in crate::optimizer) fn analyze(
+    plan: LogicalPlan,
+    config: &ConfigOptions,
+) -> Result<LogicalPlan> {
+    let plan = plan.transform_down_with_subqueries(|plan| {
+        let mut has_subquery = false;
+        plan.apply_subqueries(|_| {
+            has_subquery = true;
+            Ok(TreeNodeRecursion::Stop)
         })?;
-        match plan.transformed {
-            true => TypeCoercion::new().analyze(plan.data, config),
-            false => Ok(plan.data),
+        if !has_subquery {
+            return Ok(Transformed::no(plan));
         }
+        let schema = in_scope(&plan)?;
+        plan.map_subqueries(|subquery| match subquery {
+            LogicalPlan::Subquery(mut subquery) => {
+                let inner = Arc::unwrap_or_clone(Arc::clone(&subquery.subquery));
+                let inner = retyped(inner, &schema)?;
+                let changed = inner.transformed;
+                if changed {
+                    subquery.subquery = Arc::new(inner.data);
+                    let columns = subquery.outer_ref_columns.into_iter();
+                    let columns = columns.map(|column| Ok(current(column, &schema)?.data));
+                    subquery.outer_ref_columns = columns.collect::<Result<_>>()?;
+                }
+                let subquery = LogicalPlan::Subquery(subquery);
+                Ok(Transformed::new_transformed(subquery, changed))
+            }
+            other => Ok(Transformed::no(other)),
+        })
+    })?;
+    match plan.transformed {
+        true => TypeCoercion::new().analyze(plan.data, config),
+        false => Ok(plan.data),
     }
 }
 

@@ -16,7 +16,6 @@ use datafusion::common::{DFSchema, Result, ScalarValue};
 use datafusion::logical_expr::{
     BinaryExpr, Cast, Expr, ExprSchemable, LogicalPlan, Operator, TryCast,
 };
-use datafusion::optimizer::AnalyzerRule;
 
 use crate::functions::{
     Halves, date_of_number, decimal_quotient, is_bytes_cast, is_long_decimal, is_nested_cast,
@@ -27,21 +26,12 @@ use crate::optimizer::fixes::types::compared::in_scope;
 use crate::optimizer::fixes::{each_named, each_plan};
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct OwnCasts;
-
-impl AnalyzerRule for OwnCasts {
-    fn name(&self) -> &str {
-        "own_casts"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
-        each_plan(plan, |plan| {
-            let schema = in_scope(&plan)?;
-            let plan = each_named(plan, |part| in_part(part, &schema))?;
-            plan.transform_data(|plan| in_grouping_sets(plan, &schema))
-        })
-    }
+pub(in crate::optimizer) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    each_plan(plan, |plan| {
+        let schema = in_scope(&plan)?;
+        let plan = each_named(plan, |part| in_part(part, &schema))?;
+        plan.transform_data(|plan| in_grouping_sets(plan, &schema))
+    })
 }
 
 /// The columns of grouping sets, too: a cast of ours has the name that the cast had, but for those of bytes and of decimals to

@@ -17,29 +17,22 @@ use datafusion::logical_expr::planner::{ExprPlanner, PlannerResult, RawBinaryExp
 use datafusion::logical_expr::{
     Case, DmlStatement, Expr, ExprSchemable, LogicalPlan, LogicalPlanBuilder, Union, WriteOp,
 };
-use datafusion::optimizer::AnalyzerRule;
 use datafusion::optimizer::analyzer::type_coercion::TypeCoercionRewriter;
 
 use crate::optimizer::fixes::meanings::as_branches;
 use crate::optimizer::fixes::types::beside_integers;
 use crate::optimizer::fixes::types::compared::{align_case, in_scope};
 use crate::optimizer::fixes::types::decimal_columns;
-use crate::optimizer::fixes::types::outer_types::OuterTypes;
+use crate::optimizer::fixes::types::outer_types;
 use crate::optimizer::fixes::{each_named, each_plan};
 
 /// The rule.
-#[derive(Debug)]
-pub(in crate::optimizer) struct SettleTypes;
-
-impl AnalyzerRule for SettleTypes {
-    fn name(&self) -> &str {
-        "settle_types"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, config: &ConfigOptions) -> Result<LogicalPlan> {
-        // What a subquery refers to around it may have got another type.
-        OuterTypes.analyze(each_plan(plan, settled)?, config)
-    }
+pub(in crate::optimizer) fn analyze(
+    plan: LogicalPlan,
+    config: &ConfigOptions,
+) -> Result<LogicalPlan> {
+    // What a subquery refers to around it may have got another type.
+    outer_types::analyze(each_plan(plan, settled)?, config)
 }
 
 fn settled(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {

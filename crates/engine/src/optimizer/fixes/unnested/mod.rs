@@ -28,7 +28,6 @@ use datafusion::logical_expr::logical_plan::{
 };
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder};
-use datafusion::optimizer::AnalyzerRule;
 
 pub(super) use dependent::row_number;
 use dependent::{kept, rows_of};
@@ -43,21 +42,12 @@ use super::read_once::is_of_recursion;
 use crate::sql::LATERAL_TABLE;
 
 /// The rule, which comes after the types are known.
-#[derive(Debug)]
-pub(in crate::optimizer) struct UnnestSubqueries;
-
-impl AnalyzerRule for UnnestSubqueries {
-    fn name(&self) -> &str {
-        "unnest_subqueries"
-    }
-
-    fn analyze(&self, plan: LogicalPlan, _config: &ConfigOptions) -> Result<LogicalPlan> {
-        let mut names = FreshNames::default();
-        each_plan(plan, |plan| {
-            refused::refuse(&plan)?;
-            unnested(plan, &mut names)
-        })
-    }
+pub(in crate::optimizer) fn analyze(plan: LogicalPlan, _: &ConfigOptions) -> Result<LogicalPlan> {
+    let mut names = FreshNames::default();
+    each_plan(plan, |plan| {
+        refused::refuse(&plan)?;
+        unnested(plan, &mut names)
+    })
 }
 
 /// The plan without the subqueries of its own expressions that have to go.
