@@ -18,7 +18,7 @@ use datafusion::logical_expr::{
 
 use super::null_as_args;
 
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 static BETWEEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::new_from_impl(Between {
@@ -72,16 +72,4 @@ impl ScalarUDFImpl for Between {
     }
 }
 
-impl Portable for Between {
-    const KIND: &'static str = "between";
-
-    fn apart(&self) -> Vec<WireValue> {
-        Vec::new()
-    }
-
-    fn whole(_: &mut WireReader) -> Result<Self> {
-        Ok(Between {
-            signature: Signature::user_defined(Volatility::Immutable),
-        })
-    }
-}
+portable!(Between, "between"; signature: Signature::user_defined(Volatility::Immutable));

@@ -20,7 +20,7 @@ use datafusion::logical_expr::{
 
 use super::null_as_args;
 
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 const DAY_S: f64 = 86_400.0;
 const YEAR_DAYS: f64 = 365.25;
@@ -83,20 +83,8 @@ impl ScalarUDFImpl for WithinMinute {
     }
 }
 
-impl Portable for WithinMinute {
-    const KIND: &'static str = "within_minute";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![self.unit_ns.into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(WithinMinute {
-            unit_ns: values.number()?,
-            signature: Signature::any(1, Volatility::Immutable),
-        })
-    }
-}
+portable!(WithinMinute, "within_minute", unit_ns: number;
+    signature: Signature::any(1, Volatility::Immutable));
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(in crate::functions) struct Epoch {
@@ -131,16 +119,4 @@ impl ScalarUDFImpl for Epoch {
     }
 }
 
-impl Portable for Epoch {
-    const KIND: &'static str = "epoch_of_interval";
-
-    fn apart(&self) -> Vec<WireValue> {
-        Vec::new()
-    }
-
-    fn whole(_: &mut WireReader) -> Result<Self> {
-        Ok(Epoch {
-            signature: Signature::any(1, Volatility::Immutable),
-        })
-    }
-}
+portable!(Epoch, "epoch_of_interval"; signature: Signature::any(1, Volatility::Immutable));

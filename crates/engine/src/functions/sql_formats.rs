@@ -20,7 +20,7 @@ use datafusion::logical_expr::{
     Volatility, binary_expr, lit,
 };
 
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// Fields, those first that begin as others do, and what DataFusion calls them, without leading zeros behind the bar.
 const FIELDS: [(&str, &str, &str); 29] = [
@@ -284,19 +284,7 @@ impl ScalarUDFImpl for CheckedFormat {
     }
 }
 
-impl Portable for CheckedFormat {
-    const KIND: &'static str = "checked_format";
-
-    fn apart(&self) -> Vec<WireValue> {
-        Vec::new()
-    }
-
-    fn whole(_: &mut WireReader) -> Result<Self> {
-        Ok(CheckedFormat {
-            signature: Signature::any(1, Volatility::Immutable),
-        })
-    }
-}
+portable!(CheckedFormat, "checked_format"; signature: Signature::any(1, Volatility::Immutable));
 
 /// A format that is no literal, in DataFusion's letters.
 static READABLE_FORMAT: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
@@ -346,19 +334,7 @@ impl ScalarUDFImpl for ReadableFormat {
     }
 }
 
-impl Portable for ReadableFormat {
-    const KIND: &'static str = "readable_format";
-
-    fn apart(&self) -> Vec<WireValue> {
-        Vec::new()
-    }
-
-    fn whole(_: &mut WireReader) -> Result<Self> {
-        Ok(ReadableFormat {
-            signature: Signature::any(1, Volatility::Immutable),
-        })
-    }
-}
+portable!(ReadableFormat, "readable_format"; signature: Signature::any(1, Volatility::Immutable));
 
 /// `to_timestamp` by formats, whose columns DataFusion gives without the zone that it says they have.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -395,17 +371,7 @@ impl ScalarUDFImpl for InZone {
     }
 }
 
-impl Portable for InZone {
-    const KIND: &'static str = "in_zone";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![(&self.0).into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(InZone(values.scalar_function()?))
-    }
-}
+portable!(InZone, "in_zone", 0: scalar_function);
 
 /// A value for each row of a column beside it.
 static EACH_ROW: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
@@ -439,19 +405,7 @@ impl ScalarUDFImpl for EachRow {
     }
 }
 
-impl Portable for EachRow {
-    const KIND: &'static str = "each_row";
-
-    fn apart(&self) -> Vec<WireValue> {
-        Vec::new()
-    }
-
-    fn whole(_: &mut WireReader) -> Result<Self> {
-        Ok(EachRow {
-            signature: Signature::any(2, Volatility::Immutable),
-        })
-    }
-}
+portable!(EachRow, "each_row"; signature: Signature::any(2, Volatility::Immutable));
 
 #[cfg(test)]
 mod tests {

@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 static TRIED: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     let signature = Signature::any(1, Volatility::Immutable);
@@ -56,16 +56,4 @@ impl ScalarUDFImpl for Tried {
     }
 }
 
-impl Portable for Tried {
-    const KIND: &'static str = "tried";
-
-    fn apart(&self) -> Vec<WireValue> {
-        Vec::new()
-    }
-
-    fn whole(_: &mut WireReader) -> Result<Self> {
-        Ok(Tried {
-            signature: Signature::any(1, Volatility::Immutable),
-        })
-    }
-}
+portable!(Tried, "tried"; signature: Signature::any(1, Volatility::Immutable));

@@ -35,7 +35,7 @@ use crate::exec::{GroupByExec, Replaced, Tuning};
 use crate::expr::columns::applied;
 use crate::expr::columns::place_of;
 use crate::functions::{Quantiles, TopRows};
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// The plan in which aggregates of `replaced` share states; `None` where none does.
 pub(crate) fn replacing(
@@ -350,21 +350,8 @@ impl ScalarUDFImpl for PartFunction {
     }
 }
 
-impl Portable for PartFunction {
-    const KIND: &'static str = "part";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![self.at.into(), (&self.result_type).into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(PartFunction {
-            at: values.count()?,
-            result_type: values.data_type()?,
-            signature: Signature::any(1, Volatility::Immutable),
-        })
-    }
-}
+portable!(PartFunction, "part", at: count, result_type: data_type;
+    signature: Signature::any(1, Volatility::Immutable));
 
 /// A column of the structs in lists of one struct at most.
 fn in_only_rows(lists: &ArrayRef, at: usize) -> Result<ArrayRef> {

@@ -29,7 +29,7 @@ use grouse_groupby::states::means;
 use crate::error::to_datafusion;
 use crate::functions::{exact_sum, is_exact_avg, is_exact_sum, overflow};
 use crate::optimizer::fixes::{AggregatesBelow, bare, for_our_operator, under_names};
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// The greatest constant, so that it and 32 bits together fit 64; sums of fewer than 2^32 rows do.
 const CONSTANT_MAX: i64 = 1 << 62;
@@ -366,21 +366,8 @@ impl ScalarUDFImpl for MeanFunction {
     }
 }
 
-impl Portable for MeanFunction {
-    const KIND: &'static str = "mean";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![self.aggregate.as_str().into(), (&self.result_type).into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(MeanFunction {
-            signature: Signature::any(2, Volatility::Immutable),
-            aggregate: values.text()?,
-            result_type: values.data_type()?,
-        })
-    }
-}
+portable!(MeanFunction, "mean", aggregate: text, result_type: data_type;
+    signature: Signature::any(2, Volatility::Immutable));
 
 /// `shifted_sum(sum(x), count(x), constant)`: the sum of `x + constant`.
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -438,14 +425,4 @@ impl ScalarUDFImpl for ShiftedSum {
     }
 }
 
-impl Portable for ShiftedSum {
-    const KIND: &'static str = "shifted_sum";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![self.aggregate.as_str().into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(ShiftedSum::new(values.text()?))
-    }
-}
+portable!(ShiftedSum, "shifted_sum", aggregate: text => ShiftedSum::new);

@@ -27,6 +27,44 @@ pub(crate) trait Portable: Sized + 'static {
     fn whole(values: &mut WireReader) -> Result<Self>;
 }
 
+/// `portable!(KeptCast, "kept_cast", to: data_type; signature: Signature::any(1, Volatility::Immutable))` is of a function whose
+/// values are its fields, each beside the method of `WireReader` that takes it. Fields after `;` are the same in all.
+/// `=> KeptCast::new` makes one of the fields' values.
+macro_rules! portable {
+    ($type:ident, $kind:literal $(, $field:tt: $take:ident)* $(; $($same:ident: $value:expr),+)?) => {
+        impl $crate::wire::Portable for $type {
+            const KIND: &'static str = $kind;
+
+            fn apart(&self) -> Vec<$crate::wire::WireValue> {
+                vec![$((&self.$field).into()),*]
+            }
+
+            fn whole(
+                _values: &mut $crate::wire::WireReader,
+            ) -> ::datafusion::common::Result<Self> {
+                Ok($type { $($field: _values.$take()?,)* $($($same: $value),+)? })
+            }
+        }
+    };
+    ($type:ident, $kind:literal $(, $field:tt: $take:ident)* => $new:path) => {
+        impl $crate::wire::Portable for $type {
+            const KIND: &'static str = $kind;
+
+            fn apart(&self) -> Vec<$crate::wire::WireValue> {
+                vec![$((&self.$field).into()),*]
+            }
+
+            fn whole(
+                _values: &mut $crate::wire::WireReader,
+            ) -> ::datafusion::common::Result<Self> {
+                Ok($new($(_values.$take()?),*))
+            }
+        }
+    };
+}
+
+pub(crate) use portable;
+
 /// An expression of ours.
 pub(crate) trait PortableExpression: PhysicalExpr + Sized {
     /// What it is called in messages.

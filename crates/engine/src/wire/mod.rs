@@ -18,7 +18,7 @@ use datafusion::physical_plan::ExecutionPlan;
 
 pub(crate) use kinds::{
     ExpressionKind, FunctionKind, NodeKind, Portable, PortableExpression, PortableNode, aggregate,
-    expression, node, scalar, window,
+    expression, node, portable, scalar, window,
 };
 
 /// One value.
@@ -81,33 +81,32 @@ impl From<&str> for WireValue {
     }
 }
 
-impl From<&DataType> for WireValue {
-    fn from(data_type: &DataType) -> WireValue {
-        WireValue::Type(data_type.clone())
-    }
+macro_rules! values_of {
+    ($($kind:ident: $of:ty;)*) => {
+        $(
+            impl From<&$of> for WireValue {
+                fn from(value: &$of) -> WireValue {
+                    WireValue::$kind(value.clone())
+                }
+            }
+        )*
+    };
 }
 
-impl From<&SchemaRef> for WireValue {
-    fn from(schema: &SchemaRef) -> WireValue {
-        WireValue::Schema(Arc::clone(schema))
-    }
+values_of! {
+    Flag: bool;
+    Number: i64;
+    Text: String;
+    Type: DataType;
+    Schema: SchemaRef;
+    Function: Arc<ScalarUDF>;
+    Aggregate: Arc<AggregateUDF>;
+    Window: Arc<WindowUDF>;
 }
 
-impl From<&Arc<ScalarUDF>> for WireValue {
-    fn from(function: &Arc<ScalarUDF>) -> WireValue {
-        WireValue::Function(Arc::clone(function))
-    }
-}
-
-impl From<&Arc<AggregateUDF>> for WireValue {
-    fn from(function: &Arc<AggregateUDF>) -> WireValue {
-        WireValue::Aggregate(Arc::clone(function))
-    }
-}
-
-impl From<&Arc<WindowUDF>> for WireValue {
-    fn from(function: &Arc<WindowUDF>) -> WireValue {
-        WireValue::Window(Arc::clone(function))
+impl From<&usize> for WireValue {
+    fn from(number: &usize) -> WireValue {
+        (*number).into()
     }
 }
 

@@ -15,7 +15,7 @@ use datafusion::logical_expr::{Accumulator, AggregateUDF, AggregateUDFImpl, Reve
 
 use crate::functions::aggregates::recomputed::Making;
 use crate::functions::wrapped::as_wrapped;
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// Aggregates that are not told of DISTINCT, or by which rows cannot leave a frame.
 const UNAWARE: [&str; 19] = [
@@ -74,17 +74,7 @@ impl AggregateUDFImpl for DistinctRows {
     }
 }
 
-impl Portable for DistinctRows {
-    const KIND: &'static str = "distinct_rows";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![(&self.0).into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(DistinctRows(values.aggregate()?))
-    }
-}
+portable!(DistinctRows, "distinct_rows", 0: aggregate);
 
 /// The rows of a frame, each with how often it is there.
 #[derive(Debug)]

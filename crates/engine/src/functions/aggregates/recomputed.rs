@@ -22,7 +22,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::{PhysicalExpr, PhysicalSortExpr};
 
 use crate::functions::wrapped::as_wrapped;
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// Aggregates of DataFusion's and ours without a way back.
 const ONE_WAY: [&str; 11] = [
@@ -131,17 +131,7 @@ impl AggregateUDFImpl for Recomputed {
     }
 }
 
-impl Portable for Recomputed {
-    const KIND: &'static str = "recomputed";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![(&self.0).into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(Recomputed(values.aggregate()?))
-    }
-}
+portable!(Recomputed, "recomputed", 0: aggregate);
 
 /// What accumulators of an aggregate are made of, again and again.
 #[derive(Debug)]

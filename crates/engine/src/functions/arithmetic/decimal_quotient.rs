@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::functions::casts::decimal_doubles::{EXACT_MAX, double};
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 const NAME: &str = "quotient";
 
@@ -89,19 +89,7 @@ impl ScalarUDFImpl for DecimalQuotient {
     }
 }
 
-impl Portable for DecimalQuotient {
-    const KIND: &'static str = "quotient";
-
-    fn apart(&self) -> Vec<WireValue> {
-        Vec::new()
-    }
-
-    fn whole(_: &mut WireReader) -> Result<Self> {
-        Ok(DecimalQuotient {
-            signature: Signature::user_defined(Volatility::Immutable),
-        })
-    }
-}
+portable!(DecimalQuotient, "quotient"; signature: Signature::user_defined(Volatility::Immutable));
 
 /// An operand as its part of the name: what is an operation itself stands in brackets.
 fn bracketed(operand: &Expr) -> String {

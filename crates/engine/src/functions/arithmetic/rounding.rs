@@ -13,7 +13,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 static HALF_TO_EVEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::new_from_impl(HalfToEven {
@@ -62,16 +62,4 @@ impl ScalarUDFImpl for HalfToEven {
     }
 }
 
-impl Portable for HalfToEven {
-    const KIND: &'static str = "half_to_even";
-
-    fn apart(&self) -> Vec<WireValue> {
-        Vec::new()
-    }
-
-    fn whole(_: &mut WireReader) -> Result<Self> {
-        Ok(HalfToEven {
-            signature: Signature::any(1, Volatility::Immutable),
-        })
-    }
-}
+portable!(HalfToEven, "half_to_even"; signature: Signature::any(1, Volatility::Immutable));

@@ -16,7 +16,7 @@ use datafusion::logical_expr::{
 use grouse_text::blobs::write_bytes;
 
 use crate::functions::null_as_args;
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// Bytes of a value that an error shows.
 const SHOWN_BYTES_MAX: usize = 40;
@@ -75,20 +75,8 @@ impl ScalarUDFImpl for TextOfBytes {
     }
 }
 
-impl Portable for TextOfBytes {
-    const KIND: &'static str = "text_of_bytes";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![(&self.to).into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(TextOfBytes {
-            to: values.data_type()?,
-            signature: Signature::any(1, Volatility::Immutable),
-        })
-    }
-}
+portable!(TextOfBytes, "text_of_bytes", to: data_type;
+    signature: Signature::any(1, Volatility::Immutable));
 
 /// The first value that is not UTF-8, as strings write bytes.
 fn other_bytes(values: &ArrayRef) -> Result<Option<String>> {

@@ -21,7 +21,7 @@ use datafusion::logical_expr::{
 
 use crate::expr::units::per_second;
 use crate::functions::null_as_args;
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// True of casts of timestamps to fewer digits.
 pub(crate) fn is_coarser(of: &DataType, to: &DataType) -> bool {
@@ -76,20 +76,8 @@ impl ScalarUDFImpl for NearestTimes {
     }
 }
 
-impl Portable for NearestTimes {
-    const KIND: &'static str = "nearest_times";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![(&self.to).into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(NearestTimes {
-            to: values.data_type()?,
-            signature: Signature::any(1, Volatility::Immutable),
-        })
-    }
-}
+portable!(NearestTimes, "nearest_times", to: data_type;
+    signature: Signature::any(1, Volatility::Immutable));
 
 /// The nearest of timestamps that have more digits than `to`.
 pub(in crate::functions) fn nearest(times: &ArrayRef, to: &DataType) -> Result<ArrayRef> {

@@ -13,7 +13,7 @@ use datafusion::common::{Result, internal_err};
 use datafusion::logical_expr::Expr;
 
 use crate::functions::casts::own_cast::{OwnCast, own_cast};
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// Digits that a double holds.
 const DOUBLE_DIGITS: u8 = 15;
@@ -56,17 +56,7 @@ impl OwnCast for NearestDouble {
     }
 }
 
-impl Portable for NearestDouble {
-    const KIND: &'static str = "nearest_double";
-
-    fn apart(&self) -> Vec<WireValue> {
-        Vec::new()
-    }
-
-    fn whole(_: &mut WireReader) -> Result<Self> {
-        Ok(NearestDouble)
-    }
-}
+portable!(NearestDouble, "nearest_double");
 
 /// The double nearest to so many units of the last digit.
 pub(in crate::functions) fn double(units: i128, scale: i8) -> f64 {

@@ -17,7 +17,7 @@ use datafusion::logical_expr::{
 
 use crate::functions::casts::intervals::NANOS_PER_DAY;
 use crate::functions::null_as_args;
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// The function's name.
 pub(crate) const MIDNIGHT: &str = "midnight of day";
@@ -65,16 +65,4 @@ impl ScalarUDFImpl for Midnight {
     }
 }
 
-impl Portable for Midnight {
-    const KIND: &'static str = "midnight";
-
-    fn apart(&self) -> Vec<WireValue> {
-        Vec::new()
-    }
-
-    fn whole(_: &mut WireReader) -> Result<Self> {
-        Ok(Midnight {
-            signature: Signature::any(1, Volatility::Immutable),
-        })
-    }
-}
+portable!(Midnight, "midnight"; signature: Signature::any(1, Volatility::Immutable));

@@ -14,7 +14,7 @@ use datafusion::common::{Result, exec_err};
 use datafusion::logical_expr::Expr;
 
 use crate::functions::casts::own_cast::{OwnCast, own_cast};
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// -262143-01-01 and 262142-12-31.
 const DAYS: std::ops::RangeInclusive<i64> = -96_465_292..=95_026_236;
@@ -72,19 +72,7 @@ impl OwnCast for DateOfNumber {
     }
 }
 
-impl Portable for DateOfNumber {
-    const KIND: &'static str = "date_of_number";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![self.is_try.into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(DateOfNumber {
-            is_try: values.flag()?,
-        })
-    }
-}
+portable!(DateOfNumber, "date_of_number", is_try: flag);
 
 #[cfg(test)]
 mod tests {

@@ -29,7 +29,7 @@ use crate::functions::casts::map_keys::MapParts;
 use crate::functions::casts::own_cast::{OwnCast, own_cast};
 use crate::functions::casts::written_times;
 use crate::functions::casts::zones::in_zone;
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 use grouse_text::blobs::bytes_of;
 
 /// Digits before and behind the point of a number, beyond those of any decimal.
@@ -96,20 +96,7 @@ impl OwnCast for TextCast {
     }
 }
 
-impl Portable for TextCast {
-    const KIND: &'static str = "text_cast";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![(&self.to).into(), self.is_try.into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(TextCast {
-            to: values.data_type()?,
-            is_try: values.flag()?,
-        })
-    }
-}
+portable!(TextCast, "text_cast", to: data_type, is_try: flag);
 
 /// What strings say; `is_try`: NULL for what cannot be read.
 pub(crate) fn read_strings(strings: &ArrayRef, to: &DataType, is_try: bool) -> Result<ArrayRef> {

@@ -30,7 +30,7 @@ use datafusion::logical_expr::Expr;
 
 use crate::functions::casts::intervals::NANOS_PER_DAY;
 use crate::functions::casts::own_cast::{OwnCast, own_cast};
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 const TIMESTAMP: &str = "%Y-%m-%d %H:%M:%S%.f";
 const TIMESTAMP_ZONED: &str = "%Y-%m-%d %H:%M:%S%.f%:z";
@@ -75,18 +75,7 @@ impl OwnCast for TextOfValue {
     }
 }
 
-impl Portable for TextOfValue {
-    const KIND: &'static str = "text_of_value";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![(&self.to).into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        let to = values.data_type()?;
-        Ok(TextOfValue { to })
-    }
-}
+portable!(TextOfValue, "text_of_value", to: data_type);
 
 /// The strings of values of any type.
 pub(crate) fn strings_of_values(values: &ArrayRef) -> Result<StringViewArray> {

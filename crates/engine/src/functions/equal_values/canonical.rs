@@ -16,7 +16,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use grouse_groupby::keys::row::canonical_values;
 
 use crate::error::to_datafusion;
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 static CANONICAL: LazyLock<Arc<ScalarUDF>> =
     LazyLock::new(|| Arc::new(ScalarUDF::new_from_impl(Canonical::new())));
@@ -95,14 +95,4 @@ impl ScalarUDFImpl for Canonical {
     }
 }
 
-impl Portable for Canonical {
-    const KIND: &'static str = "canonical";
-
-    fn apart(&self) -> Vec<WireValue> {
-        Vec::new()
-    }
-
-    fn whole(_: &mut WireReader) -> Result<Self> {
-        Ok(Canonical::new())
-    }
-}
+portable!(Canonical, "canonical" => Canonical::new);

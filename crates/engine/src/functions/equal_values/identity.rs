@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
 };
 use grouse_groupby::keys::row::has_forms;
 
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// The name of the function that gives identities, and of the one that gives the values back.
 pub(crate) const IDENTITY: &str = "identity";
@@ -94,19 +94,7 @@ impl ScalarUDFImpl for Identity {
     }
 }
 
-impl Portable for Identity {
-    const KIND: &'static str = "identity";
-
-    fn apart(&self) -> Vec<WireValue> {
-        Vec::new()
-    }
-
-    fn whole(_: &mut WireReader) -> Result<Self> {
-        Ok(Identity {
-            signature: Signature::any(1, Volatility::Immutable),
-        })
-    }
-}
+portable!(Identity, "identity"; signature: Signature::any(1, Volatility::Immutable));
 
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(in crate::functions) struct Identified {
@@ -143,20 +131,8 @@ impl ScalarUDFImpl for Identified {
     }
 }
 
-impl Portable for Identified {
-    const KIND: &'static str = "identified";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![(&self.of).into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(Identified {
-            of: values.data_type()?,
-            signature: Signature::any(1, Volatility::Immutable),
-        })
-    }
-}
+portable!(Identified, "identified", of: data_type;
+    signature: Signature::any(1, Volatility::Immutable));
 
 fn bytes(values: &ArrayRef) -> Result<ArrayRef> {
     let field = SortField::new(values.data_type().clone());

@@ -22,7 +22,7 @@ use datafusion::logical_expr::{
 
 use super::named;
 
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// The name of what an expression is called within a list that stands apart.
 pub(super) const APART: &str = "apart";
@@ -224,16 +224,5 @@ impl ScalarUDFImpl for PartOfList {
     }
 }
 
-impl Portable for PartOfList {
-    const KIND: &'static str = "part_of_list";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![self.place.into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        let place = values.count()?;
-        let signature = Signature::any(1, Volatility::Immutable);
-        Ok(PartOfList { place, signature })
-    }
-}
+portable!(PartOfList, "part_of_list", place: count;
+    signature: Signature::any(1, Volatility::Immutable));

@@ -31,7 +31,7 @@ use datafusion::physical_plan::repartition::RepartitionExec;
 use super::in_windows;
 use crate::expr::plan_expressions::exchanged;
 use crate::functions::wrapped::as_wrapped;
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 static FIELD: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
     Arc::new(ScalarUDF::new_from_impl(FieldOf {
@@ -147,18 +147,7 @@ impl ScalarUDFImpl for FieldOf {
     }
 }
 
-impl Portable for FieldOf {
-    const KIND: &'static str = "field_of";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![(&self.datafusion).into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        let datafusion = values.scalar_function()?;
-        Ok(FieldOf { datafusion })
-    }
-}
+portable!(FieldOf, "field_of", datafusion: scalar_function);
 
 fn in_struct(structs: &ArrayRef, name: &ScalarValue) -> Result<ArrayRef> {
     let structs = structs.as_struct();

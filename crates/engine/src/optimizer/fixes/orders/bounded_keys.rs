@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
 use crate::expr::columns::is_comparison;
 use crate::optimizer::fixes::each_named;
 use crate::optimizer::fixes::types::compared::in_scope;
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// The rule, which comes last: no other one shall look into the keys.
 pub(in crate::optimizer) fn rewrite(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
@@ -101,14 +101,4 @@ impl ScalarUDFImpl for Bounded {
     }
 }
 
-impl Portable for Bounded {
-    const KIND: &'static str = "bounded";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![(&self.of).into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(Bounded::new(values.data_type()?))
-    }
-}
+portable!(Bounded, "bounded", of: data_type => Bounded::new);

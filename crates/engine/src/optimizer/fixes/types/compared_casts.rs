@@ -22,7 +22,7 @@ use crate::expr::columns::is_comparison;
 use crate::optimizer::fixes::each_named;
 use crate::optimizer::fixes::failing::fallible::holds;
 use crate::optimizer::fixes::types::compared::in_scope;
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// The plan with casts that DataFusion leaves where they are.
 pub(in crate::optimizer::fixes) fn kept(plan: LogicalPlan) -> Result<Transformed<LogicalPlan>> {
@@ -179,18 +179,5 @@ impl ScalarUDFImpl for KeptCast {
     }
 }
 
-impl Portable for KeptCast {
-    const KIND: &'static str = "kept_cast";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![(&self.to).into(), self.is_try.into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(KeptCast {
-            to: values.data_type()?,
-            is_try: values.flag()?,
-            signature: Signature::any(1, Volatility::Immutable),
-        })
-    }
-}
+portable!(KeptCast, "kept_cast", to: data_type, is_try: flag;
+    signature: Signature::any(1, Volatility::Immutable));

@@ -26,7 +26,7 @@ use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, UnaryOperator, Value, Vis
 use crate::optimizer::fixes::types::decimals::WrittenNumber;
 use crate::sql::params::call;
 use crate::sql::statement::visit;
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// Digits that every double gives back as they were written.
 const DOUBLE_DIGITS: usize = 15;
@@ -158,14 +158,4 @@ impl ScalarUDFImpl for LongLiteral {
     }
 }
 
-impl Portable for LongLiteral {
-    const KIND: &'static str = "long_literal";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![self.text.as_str().into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(LongLiteral::new(values.text()?))
-    }
-}
+portable!(LongLiteral, "long_literal", text: text => LongLiteral::new);

@@ -16,7 +16,7 @@ use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, ExprSchemable, ReturnFieldArgs, ScalarUDF, ScalarUDFImpl};
 
 use crate::functions::wrapped::as_wrapped;
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// Settles the type of a call. False if it is left to DataFusion.
 pub(in crate::optimizer::fixes) fn settle(call: &mut ScalarFunction, schema: &DFSchema) -> bool {
@@ -71,14 +71,4 @@ impl ScalarUDFImpl for FixedRound {
     }
 }
 
-impl Portable for FixedRound {
-    const KIND: &'static str = "fixed_round";
-
-    fn apart(&self) -> Vec<WireValue> {
-        vec![(&self.0).into()]
-    }
-
-    fn whole(values: &mut WireReader) -> Result<Self> {
-        Ok(FixedRound(values.scalar_function()?))
-    }
-}
+portable!(FixedRound, "fixed_round", 0: scalar_function);

@@ -14,7 +14,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
-use crate::wire::{Portable, WireReader, WireValue};
+use crate::wire::portable;
 
 /// `value`, if `rows` is one or NULL.
 pub(in crate::optimizer::fixes) fn one_row(value: Expr, rows: Expr) -> Expr {
@@ -63,14 +63,4 @@ impl ScalarUDFImpl for OneRow {
     }
 }
 
-impl Portable for OneRow {
-    const KIND: &'static str = "one_row";
-
-    fn apart(&self) -> Vec<WireValue> {
-        Vec::new()
-    }
-
-    fn whole(_: &mut WireReader) -> Result<Self> {
-        Ok(OneRow::new())
-    }
-}
+portable!(OneRow, "one_row" => OneRow::new);
