@@ -5,6 +5,7 @@
 //! Not here: which expressions of a plan become ours (optimizer/), functions by name (functions/), loops over values (kernels).
 
 pub(crate) mod units;
+pub(crate) mod function_methods;
 pub(crate) mod plan_nodes;
 pub(crate) mod columns;
 pub(crate) mod plan_expressions;

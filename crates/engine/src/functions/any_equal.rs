@@ -14,6 +14,8 @@ use datafusion::logical_expr::{
 };
 use std::sync::Arc;
 
+use crate::expr::function_methods::function_methods;
+
 /// The name that the parsed statement calls.
 pub(crate) const ANY_EQUAL: &str = "= any";
 
@@ -30,9 +32,7 @@ struct AnyEqual {
 }
 
 impl ScalarUDFImpl for AnyEqual {
-    fn name(&self) -> &str {
-        ANY_EQUAL
-    }
+    function_methods!(ANY_EQUAL);
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         match args {
@@ -43,10 +43,6 @@ impl ScalarUDFImpl for AnyEqual {
             )),
             _ => Ok(ANY_EQUAL.to_string()),
         }
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {

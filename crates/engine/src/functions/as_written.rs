@@ -12,6 +12,8 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
+
 /// Its name in a parsed statement.
 pub(crate) const AS_WRITTEN: &str = "__as_written";
 
@@ -37,13 +39,7 @@ impl AsWritten {
 }
 
 impl ScalarUDFImpl for AsWritten {
-    fn name(&self) -> &str {
-        AS_WRITTEN
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!(AS_WRITTEN);
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         Ok(AsWritten::text(args).unwrap_or(AS_WRITTEN).to_string())

@@ -18,6 +18,7 @@ use datafusion::logical_expr::{
 
 use super::null_as_args;
 
+use crate::expr::function_methods::function_methods;
 use crate::wire::portable;
 
 static BETWEEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
@@ -37,13 +38,7 @@ pub(in crate::functions) struct Between {
 }
 
 impl ScalarUDFImpl for Between {
-    fn name(&self) -> &str {
-        "between"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("between");
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let [x, low, high] = types else {

@@ -20,6 +20,7 @@ use datafusion::logical_expr::{
 
 use super::null_as_args;
 
+use crate::expr::function_methods::function_methods;
 use crate::wire::portable;
 
 const DAY_S: f64 = 86_400.0;
@@ -55,13 +56,7 @@ pub(in crate::functions) struct WithinMinute {
 }
 
 impl ScalarUDFImpl for WithinMinute {
-    fn name(&self) -> &str {
-        "within_minute"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("within_minute");
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
         Ok(DataType::Int32)
@@ -92,13 +87,7 @@ pub(in crate::functions) struct Epoch {
 }
 
 impl ScalarUDFImpl for Epoch {
-    fn name(&self) -> &str {
-        "epoch_of_interval"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("epoch_of_interval");
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
         Ok(DataType::Float64)

@@ -31,6 +31,7 @@ use datafusion::prelude::SessionContext;
 
 use crate::error::Error;
 use crate::expr::columns::has_offset;
+use crate::expr::function_methods::function_methods;
 use crate::functions::casts::intervals::NANOS_PER_DAY;
 use crate::functions::casts::zones::series;
 use crate::functions::wrapped::as_wrapped;
@@ -109,11 +110,9 @@ struct Ranges {
 }
 
 impl ScalarUDFImpl for Ranges {
-    as_wrapped!(datafusion: name, coerce_types, return_type, return_field_from_args);
+    function_methods!();
 
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    as_wrapped!(datafusion: name, coerce_types, return_type, return_field_from_args);
 
     fn invoke_with_args(&self, args: ScalarFunctionArgs) -> Result<ColumnarValue> {
         let limit = SessionOptions::of(&args.config_options).memory_limit_bytes();

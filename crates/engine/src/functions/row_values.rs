@@ -16,6 +16,8 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
+
 /// Name of the function.
 pub(crate) const ROW_VALUE: &str = "value of a row";
 
@@ -40,13 +42,7 @@ fn index_of(place: Option<&ScalarValue>) -> Option<usize> {
 }
 
 impl ScalarUDFImpl for RowValue {
-    fn name(&self) -> &str {
-        ROW_VALUE
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!(ROW_VALUE);
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         internal_err!("{ROW_VALUE} of types alone")

@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
 use parking_lot::Mutex;
 
 use crate::error::nearest_names;
+use crate::expr::function_methods::function_methods;
 
 /// What a sequence gives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,15 +200,13 @@ impl Hash for SequenceFunction {
 }
 
 impl ScalarUDFImpl for SequenceFunction {
+    function_methods!();
+
     fn name(&self) -> &str {
         match self.call {
             SequenceCall::Next => "nextval",
             SequenceCall::Current => "currval",
         }
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {

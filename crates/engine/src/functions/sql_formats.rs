@@ -20,6 +20,7 @@ use datafusion::logical_expr::{
     Volatility, binary_expr, lit,
 };
 
+use crate::expr::function_methods::function_methods;
 use crate::wire::portable;
 
 /// Fields, those first that begin as others do, and what DataFusion calls them, without leading zeros behind the bar.
@@ -262,13 +263,7 @@ pub(in crate::functions) struct CheckedFormat {
 }
 
 impl ScalarUDFImpl for CheckedFormat {
-    fn name(&self) -> &str {
-        "checked format"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("checked format");
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(DataType::Utf8)
@@ -299,13 +294,7 @@ pub(in crate::functions) struct ReadableFormat {
 }
 
 impl ScalarUDFImpl for ReadableFormat {
-    fn name(&self) -> &str {
-        "readable format"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("readable format");
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(DataType::Utf8)
@@ -386,13 +375,7 @@ pub(in crate::functions) struct EachRow {
 }
 
 impl ScalarUDFImpl for EachRow {
-    fn name(&self) -> &str {
-        "each row"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("each row");
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(types[0].clone())

@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
 use crate::wire::{Portable, WireReader, WireValue};
 
 /// The pattern of LIKE with `\` in place of its own escape.
@@ -46,15 +47,13 @@ pub(in crate::functions) struct PatternFunction {
 }
 
 impl ScalarUDFImpl for PatternFunction {
+    function_methods!();
+
     fn name(&self) -> &str {
         match self.form {
             PatternForm::Like(_) => "like_pattern",
             PatternForm::Similar(_) => "similar_pattern",
         }
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {

@@ -13,6 +13,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
 use crate::wire::portable;
 
 static TRIED: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
@@ -31,13 +32,7 @@ pub(in crate::functions) struct Tried {
 }
 
 impl ScalarUDFImpl for Tried {
-    fn name(&self) -> &str {
-        "tried"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("tried");
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(types[0].clone())

@@ -10,6 +10,8 @@ use datafusion::logical_expr::{
     ColumnarValue, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
+
 /// The function.
 #[derive(Debug, PartialEq, Eq, Hash)]
 pub(super) struct Version {
@@ -25,13 +27,7 @@ impl Version {
 }
 
 impl ScalarUDFImpl for Version {
-    fn name(&self) -> &str {
-        "version"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("version");
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(DataType::Utf8)

@@ -11,6 +11,8 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
+
 /// The name that the parsed statement calls.
 pub(crate) const WHOLE_ROW: &str = "*row";
 
@@ -32,16 +34,10 @@ struct WholeRow {
 }
 
 impl ScalarUDFImpl for WholeRow {
-    fn name(&self) -> &str {
-        WHOLE_ROW
-    }
+    function_methods!(WHOLE_ROW);
 
     fn schema_name(&self, _args: &[Expr]) -> Result<String> {
         Ok("*".to_string())
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {

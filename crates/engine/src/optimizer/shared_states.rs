@@ -34,6 +34,7 @@ use crate::aggregate::native::{end_of, quantile_of};
 use crate::exec::{GroupByExec, Replaced, Tuning};
 use crate::expr::columns::applied;
 use crate::expr::columns::place_of;
+use crate::expr::function_methods::function_methods;
 use crate::functions::{Quantiles, TopRows};
 use crate::wire::portable;
 
@@ -325,13 +326,7 @@ pub(super) struct PartFunction {
 }
 
 impl ScalarUDFImpl for PartFunction {
-    fn name(&self) -> &str {
-        "part"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("part");
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
         Ok(self.result_type.clone())

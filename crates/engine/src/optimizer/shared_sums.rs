@@ -27,6 +27,7 @@ use datafusion::optimizer::{OptimizerConfig, OptimizerRule};
 use grouse_groupby::states::means;
 
 use crate::error::to_datafusion;
+use crate::expr::function_methods::function_methods;
 use crate::functions::{exact_sum, is_exact_avg, is_exact_sum, overflow};
 use crate::optimizer::fixes::{AggregatesBelow, bare, for_our_operator, under_names};
 use crate::wire::portable;
@@ -341,13 +342,7 @@ impl MeanFunction {
 }
 
 impl ScalarUDFImpl for MeanFunction {
-    fn name(&self) -> &str {
-        "mean"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("mean");
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
         Ok(self.result_type.clone())
@@ -393,13 +388,7 @@ impl ShiftedSum {
 }
 
 impl ScalarUDFImpl for ShiftedSum {
-    fn name(&self) -> &str {
-        "shifted_sum"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("shifted_sum");
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
         Ok(DataType::Int64)

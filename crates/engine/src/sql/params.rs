@@ -30,6 +30,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
+use crate::expr::function_methods::function_methods;
 use crate::sql::statement::visit;
 
 /// Values for `$1`, `?` or `$name` in a statement.
@@ -321,6 +322,8 @@ impl Parameter {
 }
 
 impl ScalarUDFImpl for Parameter {
+    function_methods!();
+
     fn name(&self) -> &str {
         &self.name
     }
@@ -333,10 +336,6 @@ impl ScalarUDFImpl for Parameter {
     /// The same, so that an aggregate whose FILTER or ORDER BY has it keeps its name.
     fn display_name(&self, _: &[Expr]) -> DataFusionResult<String> {
         Ok(self.name.clone())
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, _: &[DataType]) -> DataFusionResult<DataType> {

@@ -22,6 +22,7 @@ use datafusion::logical_expr::{
 };
 use grouse_groupby::states::{self, Aggregate, Extreme};
 
+use crate::expr::function_methods::function_methods;
 use crate::functions::aggregates::arg_extreme_rows::WindowRows;
 use crate::functions::aggregates::to_datafusion::{StatesOf, state_fields};
 
@@ -62,6 +63,8 @@ impl ArgExtreme {
 }
 
 impl AggregateUDFImpl for ArgExtreme {
+    function_methods!();
+
     fn name(&self) -> &str {
         match self.extreme {
             Extreme::Max => "max_by",
@@ -71,10 +74,6 @@ impl AggregateUDFImpl for ArgExtreme {
 
     fn aliases(&self) -> &[String] {
         &self.aliases
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {

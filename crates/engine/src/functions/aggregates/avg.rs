@@ -22,6 +22,7 @@ use datafusion::logical_expr::{
 use grouse_groupby::keys::decoded;
 use grouse_groupby::states::{self, Aggregate};
 
+use crate::expr::function_methods::function_methods;
 use crate::functions::aggregates::ordered_set::temporal_median;
 use crate::functions::aggregates::sum::is_of_doubles;
 use crate::functions::aggregates::temporal_states::{self, INTERVAL};
@@ -69,16 +70,10 @@ fn own_accumulator(args: &AccumulatorArgs) -> Option<Box<dyn Accumulator>> {
 }
 
 impl AggregateUDFImpl for Avg {
-    fn name(&self) -> &str {
-        "avg"
-    }
+    function_methods!("avg");
 
     fn aliases(&self) -> &[String] {
         &self.aliases
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {

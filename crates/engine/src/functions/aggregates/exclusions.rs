@@ -21,6 +21,7 @@ use datafusion::logical_expr::{
     ScalarUDF, ScalarUDFImpl, Signature, Volatility, WindowFunctionDefinition, WindowUDF,
 };
 
+use crate::expr::function_methods::function_methods;
 use crate::functions::of_distinct_rows;
 use crate::functions::wrapped::as_wrapped;
 use crate::wire::{FunctionKind, WireReader, window};
@@ -112,13 +113,7 @@ struct Exclude {
 }
 
 impl ScalarUDFImpl for Exclude {
-    fn name(&self) -> &str {
-        EXCLUDE
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!(EXCLUDE);
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
         Ok(DataType::Int64)

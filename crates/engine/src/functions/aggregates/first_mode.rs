@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
 use grouse_groupby::keys::row::canonical_values;
 
 use crate::error::to_datafusion;
+use crate::expr::function_methods::function_methods;
 
 /// The function's name, which nobody writes.
 pub(crate) const FIRST_MODE: &str = "first mode";
@@ -34,13 +35,7 @@ struct FirstMode {
 }
 
 impl ScalarUDFImpl for FirstMode {
-    fn name(&self) -> &str {
-        FIRST_MODE
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!(FIRST_MODE);
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match types {

@@ -28,6 +28,7 @@ use grouse_groupby::states::TopValues;
 use grouse_groupby::states::top_rows::TOP_ROWS_MAX;
 
 use crate::error::to_datafusion;
+use crate::expr::function_methods::function_methods;
 use crate::wire::{Portable, WireReader, WireValue};
 
 /// Which of values that are equally frequent comes first.
@@ -105,15 +106,13 @@ impl Frequent {
 }
 
 impl AggregateUDFImpl for Frequent {
+    function_methods!();
+
     fn name(&self) -> &str {
         match self.is_list {
             false => "mode",
             true => "approx_top_k",
         }
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn supports_within_group_clause(&self) -> bool {

@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
 };
 use grouse_groupby::states::Quantile;
 
+use crate::expr::function_methods::function_methods;
 use crate::functions::aggregates::temporal_states::Middle;
 
 /// `median`.
@@ -63,13 +64,7 @@ pub(crate) fn with_middle(decimal: &DataType) -> DataType {
 }
 
 impl AggregateUDFImpl for Median {
-    fn name(&self) -> &str {
-        "median"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("median");
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let [values] = types else {
@@ -150,16 +145,10 @@ impl PercentileDisc {
 }
 
 impl AggregateUDFImpl for PercentileDisc {
-    fn name(&self) -> &str {
-        "percentile_disc"
-    }
+    function_methods!("percentile_disc");
 
     fn aliases(&self) -> &[String] {
         &self.aliases
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn supports_within_group_clause(&self) -> bool {

@@ -22,6 +22,7 @@ use datafusion::logical_expr::{
 use grouse_groupby::keys::decoded;
 use grouse_groupby::states::{Quantile, quantile_of};
 
+use crate::expr::function_methods::function_methods;
 use crate::functions::aggregates::ordered_set::temporal_median;
 use crate::functions::aggregates::temporal_states::Middle;
 use crate::functions::taken_by;
@@ -50,16 +51,10 @@ struct PercentileCont {
 }
 
 impl AggregateUDFImpl for PercentileCont {
-    fn name(&self) -> &str {
-        "percentile_cont"
-    }
+    function_methods!("percentile_cont");
 
     fn aliases(&self) -> &[String] {
         &self.aliases
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {

@@ -13,6 +13,7 @@ use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
 use grouse_groupby::states::{self, Aggregate, Quantile};
 
+use crate::expr::function_methods::function_methods;
 use crate::wire::{Portable, WireReader, WireValue};
 
 /// The name of the function.
@@ -43,13 +44,7 @@ impl Quantiles {
 }
 
 impl AggregateUDFImpl for Quantiles {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!(NAME);
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         match self.aggregate(NAME, &types[0]) {

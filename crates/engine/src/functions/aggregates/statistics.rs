@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
 use datafusion::physical_expr::expressions::Literal;
 use grouse_groupby::keys::decoded;
 
+use crate::expr::function_methods::function_methods;
 use crate::functions::aggregates::frequent::Counts;
 use crate::functions::aggregates::moments::{Compensated, Fold, Moments, Product};
 
@@ -189,12 +190,10 @@ impl Statistics {
 }
 
 impl AggregateUDFImpl for Statistics {
+    function_methods!();
+
     fn name(&self) -> &str {
         self.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {

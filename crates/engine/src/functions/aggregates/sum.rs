@@ -22,6 +22,7 @@ use datafusion::logical_expr::{
 use grouse_groupby::keys::decoded;
 use grouse_groupby::states::{self, Aggregate};
 
+use crate::expr::function_methods::function_methods;
 use crate::functions::aggregates::to_datafusion::{StatesOf, state_fields};
 use crate::functions::aggregates::total_states::{Outcome, accumulator};
 use crate::functions::aggregates::totals_in_order::running_sum;
@@ -55,13 +56,7 @@ pub(super) fn is_of_doubles(args: &AccumulatorArgs) -> bool {
 }
 
 impl AggregateUDFImpl for Sum {
-    fn name(&self) -> &str {
-        "sum"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("sum");
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {

@@ -14,6 +14,7 @@ use datafusion::logical_expr::utils::AggregateOrderSensitivity;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, Signature, Volatility};
 use grouse_groupby::states::top_rows::{SortKey, TopRows as Shape};
 
+use crate::expr::function_methods::function_methods;
 use crate::wire::{Portable, WireReader, WireValue};
 
 /// The name of the function.
@@ -41,13 +42,7 @@ impl TopRows {
 }
 
 impl AggregateUDFImpl for TopRows {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!(NAME);
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(self.shape.result_type())

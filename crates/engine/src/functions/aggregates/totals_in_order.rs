@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
 use crate::wire::{Portable, WireReader, WireValue};
 
 static SUM: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| OrderedTotal::Sum.function());
@@ -156,16 +157,14 @@ pub(in crate::functions) struct TotalInOrder {
 }
 
 impl ScalarUDFImpl for TotalInOrder {
+    function_methods!();
+
     fn name(&self) -> &str {
         match self.total {
             OrderedTotal::Sum => "sum in order",
             OrderedTotal::Mean => "mean in order",
             OrderedTotal::Product => "product in order",
         }
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {

@@ -22,6 +22,7 @@ use datafusion::logical_expr::{
 };
 use grouse_groupby::states;
 
+use crate::expr::function_methods::function_methods;
 use crate::functions::aggregates::to_datafusion::{StatesOf, state_fields, types_of};
 
 /// The approximate count.
@@ -56,16 +57,14 @@ fn sketches(args: &AccumulatorArgs) -> Result<StatesOf> {
 }
 
 impl AggregateUDFImpl for Uniq {
+    function_methods!();
+
     fn name(&self) -> &str {
         self.name
     }
 
     fn aliases(&self) -> &[String] {
         &self.aliases
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
@@ -143,13 +142,7 @@ fn distinct_args<'a>(args: AccumulatorArgs<'a>) -> Result<AccumulatorArgs<'a>> {
 }
 
 impl AggregateUDFImpl for UniqExact {
-    fn name(&self) -> &str {
-        "uniq_exact"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("uniq_exact");
 
     fn return_type(&self, arg_types: &[DataType]) -> Result<DataType> {
         if arg_types.is_empty() {

@@ -18,6 +18,7 @@ use grouse_groupby::keys::decoded;
 
 use crate::error::Error;
 use crate::error::types::type_name;
+use crate::expr::function_methods::function_methods;
 use crate::functions::null_as_args;
 use crate::wire::{Portable, WireReader, WireValue};
 
@@ -43,13 +44,7 @@ struct BitNot {
 }
 
 impl ScalarUDFImpl for BitNot {
-    fn name(&self) -> &str {
-        BIT_NOT
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!(BIT_NOT);
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         match types {
@@ -144,6 +139,8 @@ pub(in crate::functions) struct OnBits {
 }
 
 impl ScalarUDFImpl for OnBits {
+    function_methods!();
+
     fn name(&self) -> &str {
         match self.op {
             Operator::BitwiseShiftLeft => "shift_left",
@@ -152,10 +149,6 @@ impl ScalarUDFImpl for OnBits {
             Operator::BitwiseOr => "bits_or",
             _ => "bits_xor",
         }
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {

@@ -18,6 +18,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
 use crate::functions::casts::decimal_doubles::{EXACT_MAX, double};
 use crate::wire::portable;
 
@@ -41,9 +42,7 @@ pub(in crate::functions) struct DecimalQuotient {
 }
 
 impl ScalarUDFImpl for DecimalQuotient {
-    fn name(&self) -> &str {
-        NAME
-    }
+    function_methods!(NAME);
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         match args {
@@ -54,10 +53,6 @@ impl ScalarUDFImpl for DecimalQuotient {
 
     fn display_name(&self, args: &[Expr]) -> Result<String> {
         self.schema_name(args)
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn is_strict(&self) -> bool {

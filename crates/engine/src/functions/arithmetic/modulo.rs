@@ -14,6 +14,8 @@ use datafusion::logical_expr::{
     Volatility, binary_expr,
 };
 
+use crate::expr::function_methods::function_methods;
+
 /// The function.
 pub(in crate::functions) fn modulo() -> ScalarUDF {
     ScalarUDF::new_from_impl(Mod {
@@ -27,13 +29,7 @@ struct Mod {
 }
 
 impl ScalarUDFImpl for Mod {
-    fn name(&self) -> &str {
-        "mod"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("mod");
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {
         let [left, right] = types else {

@@ -13,6 +13,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
 use crate::wire::portable;
 
 static HALF_TO_EVEN: LazyLock<Arc<ScalarUDF>> = LazyLock::new(|| {
@@ -32,13 +33,7 @@ pub(in crate::functions) struct HalfToEven {
 }
 
 impl ScalarUDFImpl for HalfToEven {
-    fn name(&self) -> &str {
-        "half_to_even"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("half_to_even");
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(types[0].clone())

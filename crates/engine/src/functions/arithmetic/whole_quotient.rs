@@ -21,6 +21,7 @@ use datafusion::logical_expr::{
     ScalarUDFImpl, Signature, Volatility, binary_expr,
 };
 
+use crate::expr::function_methods::function_methods;
 use crate::functions::arithmetic::decimal_quotient::{decimal_quotient, is_of_decimals};
 use crate::functions::null_as_args;
 
@@ -78,9 +79,7 @@ struct WholeQuotient {
 }
 
 impl ScalarUDFImpl for WholeQuotient {
-    fn name(&self) -> &str {
-        WHOLE_QUOTIENT
-    }
+    function_methods!(WHOLE_QUOTIENT);
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         match args {
@@ -91,10 +90,6 @@ impl ScalarUDFImpl for WholeQuotient {
 
     fn display_name(&self, args: &[Expr]) -> Result<String> {
         self.schema_name(args)
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn is_strict(&self) -> bool {

@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
 use crate::functions::casts::zones::{self, cast_to_zone, zone_cast};
 use crate::functions::read_strings;
 
@@ -51,9 +52,7 @@ fn zone_of(zone: Option<&datafusion::common::ScalarValue>) -> Result<&str> {
 }
 
 impl ScalarUDFImpl for AtTimeZone {
-    fn name(&self) -> &str {
-        AT_TIME_ZONE
-    }
+    function_methods!(AT_TIME_ZONE);
 
     /// As a cast, it does not show in names.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
@@ -61,10 +60,6 @@ impl ScalarUDFImpl for AtTimeZone {
             || AT_TIME_ZONE.to_string(),
             |value| value.schema_name().to_string(),
         ))
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {

@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
 };
 use grouse_text::blobs::write_bytes;
 
+use crate::expr::function_methods::function_methods;
 use crate::functions::null_as_args;
 use crate::wire::portable;
 
@@ -40,13 +41,7 @@ pub(in crate::functions) struct TextOfBytes {
 }
 
 impl ScalarUDFImpl for TextOfBytes {
-    fn name(&self) -> &str {
-        "text of bytes"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("text of bytes");
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(self.to.clone())

@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
 use crate::expr::units::per_second;
 use crate::functions::null_as_args;
 use crate::wire::portable;
@@ -49,13 +50,7 @@ pub(in crate::functions) struct NearestTimes {
 }
 
 impl ScalarUDFImpl for NearestTimes {
-    fn name(&self) -> &str {
-        "nearest timestamp"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("nearest timestamp");
 
     fn is_strict(&self) -> bool {
         true

@@ -15,6 +15,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
 use crate::functions::casts::intervals::NANOS_PER_DAY;
 use crate::functions::null_as_args;
 use crate::wire::portable;
@@ -39,13 +40,7 @@ pub(in crate::functions) struct Midnight {
 }
 
 impl ScalarUDFImpl for Midnight {
-    fn name(&self) -> &str {
-        MIDNIGHT
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!(MIDNIGHT);
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(DataType::Timestamp(TimeUnit::Nanosecond, None))

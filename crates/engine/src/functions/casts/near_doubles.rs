@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
 use crate::functions::null_as_args;
 use crate::wire::{Portable, WireReader, WireValue};
 
@@ -73,16 +74,14 @@ pub(in crate::functions) struct CheckedDouble {
 }
 
 impl ScalarUDFImpl for CheckedDouble {
+    function_methods!();
+
     fn name(&self) -> &str {
         match self.near {
             Near::Seconds => NEAR_SECONDS,
             Near::Float => "within FLOAT",
             Near::TryFloat => "within FLOAT or NULL",
         }
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {

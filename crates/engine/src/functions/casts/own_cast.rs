@@ -16,6 +16,7 @@ use datafusion::logical_expr::{
     Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
 use crate::functions::null_as_args;
 use crate::wire::{Portable, WireReader, WireValue};
 
@@ -49,16 +50,14 @@ pub(in crate::functions) struct CastFunction<C> {
 }
 
 impl<C: OwnCast> ScalarUDFImpl for CastFunction<C> {
+    function_methods!();
+
     fn name(&self) -> &str {
         self.cast.name()
     }
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         Ok(args[0].schema_name().to_string())
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {

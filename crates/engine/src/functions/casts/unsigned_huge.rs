@@ -14,6 +14,8 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
+
 /// Names of the functions.
 pub(crate) const UNSIGNED_HUGE: &str = "uhugeint of";
 pub(crate) const TRY_UNSIGNED_HUGE: &str = "uhugeint of or null";
@@ -42,6 +44,8 @@ pub(in crate::functions) fn functions() -> [ScalarUDF; 2] {
 }
 
 impl ScalarUDFImpl for UnsignedHuge {
+    function_methods!();
+
     fn name(&self) -> &str {
         match self.negative {
             Negative::Error => UNSIGNED_HUGE,
@@ -52,10 +56,6 @@ impl ScalarUDFImpl for UnsignedHuge {
     /// As with any cast, what is cast.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         Ok(args[0].schema_name().to_string())
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {

@@ -15,6 +15,8 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
+
 /// Names of the functions.
 pub(crate) const UUID: &str = "uuid of";
 pub(crate) const TRY_UUID: &str = "uuid of or null";
@@ -43,6 +45,8 @@ pub(in crate::functions) fn functions() -> [ScalarUDF; 2] {
 }
 
 impl ScalarUDFImpl for UuidText {
+    function_methods!();
+
     fn name(&self) -> &str {
         match self.otherwise {
             InvalidUuid::Error => UUID,
@@ -58,10 +62,6 @@ impl ScalarUDFImpl for UuidText {
         };
         let value = args.first().map(|value| value.schema_name().to_string());
         Ok(format!("{cast}({} AS UUID)", value.unwrap_or_default()))
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {

@@ -23,6 +23,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::expr::columns::has_offset;
+use crate::expr::function_methods::function_methods;
 use crate::expr::units::per_second;
 use crate::functions::{null_as_args, text_cast};
 use crate::wire::{Portable, WireReader, WireValue};
@@ -90,6 +91,8 @@ impl Zoned {
 }
 
 impl ScalarUDFImpl for Zoned {
+    function_methods!();
+
     fn name(&self) -> &str {
         match self.operation {
             Operation::Cast { .. } => "cast in zone",
@@ -106,10 +109,6 @@ impl ScalarUDFImpl for Zoned {
             _ => " + ",
         };
         Ok(names.collect::<Vec<_>>().join(sign))
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {

@@ -16,6 +16,7 @@ use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 use grouse_groupby::keys::row::canonical_values;
 
 use crate::error::to_datafusion;
+use crate::expr::function_methods::function_methods;
 use crate::wire::portable;
 
 static CANONICAL: LazyLock<Arc<ScalarUDF>> =
@@ -67,13 +68,7 @@ impl Canonical {
 }
 
 impl ScalarUDFImpl for Canonical {
-    fn name(&self) -> &str {
-        "canonical"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("canonical");
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(types[0].clone())

@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
 };
 use grouse_groupby::keys::row::has_forms;
 
+use crate::expr::function_methods::function_methods;
 use crate::wire::portable;
 
 /// The name of the function that gives identities, and of the one that gives the values back.
@@ -61,13 +62,7 @@ pub(in crate::functions) struct Identity {
 }
 
 impl ScalarUDFImpl for Identity {
-    fn name(&self) -> &str {
-        IDENTITY
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!(IDENTITY);
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(match types[0] {
@@ -103,13 +98,7 @@ pub(in crate::functions) struct Identified {
 }
 
 impl ScalarUDFImpl for Identified {
-    fn name(&self) -> &str {
-        IDENTIFIED
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!(IDENTIFIED);
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
         Ok(self.of.clone())

@@ -25,6 +25,7 @@ use datafusion::logical_expr::{
 use grouse_groupby::keys::row::canonical_values;
 
 use crate::error::to_datafusion;
+use crate::expr::function_methods::function_methods;
 use crate::wire::{Portable, WireReader, WireValue};
 
 /// As in ORDER BY.
@@ -82,15 +83,13 @@ impl SortBytes {
 }
 
 impl ScalarUDFImpl for SortBytes {
+    function_methods!();
+
     fn name(&self) -> &str {
         match self.of {
             SortedValues::Values => "sort_bytes",
             SortedValues::Items => "item_bytes",
         }
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
@@ -188,6 +187,8 @@ pub(in crate::functions) struct NestedOrder {
 }
 
 impl ScalarUDFImpl for NestedOrder {
+    function_methods!();
+
     fn name(&self) -> &str {
         match self.op {
             Operator::Lt => "less",
@@ -195,10 +196,6 @@ impl ScalarUDFImpl for NestedOrder {
             Operator::Gt => "greater",
             _ => "greater_or_equal",
         }
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, _types: &[DataType]) -> Result<DataType> {
@@ -250,12 +247,10 @@ pub(in crate::functions) struct Extreme {
 }
 
 impl ScalarUDFImpl for Extreme {
+    function_methods!();
+
     fn name(&self) -> &str {
         self.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {

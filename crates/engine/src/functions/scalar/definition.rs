@@ -24,6 +24,7 @@ use super::kinds::{ParameterKind, coerced, forms_as_text};
 use super::rewritten::Template;
 use crate::error::Error;
 use crate::error::types::type_name;
+use crate::expr::function_methods::function_methods;
 
 /// What a call may look like: the kinds of its arguments.
 pub(super) type CallForm = &'static [ParameterKind];
@@ -153,12 +154,10 @@ impl Hash for Definition {
 }
 
 impl ScalarUDFImpl for Definition {
+    function_methods!();
+
     fn name(&self) -> &str {
         self.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn coerce_types(&self, types: &[DataType]) -> Result<Vec<DataType>> {

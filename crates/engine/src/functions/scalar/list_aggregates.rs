@@ -22,6 +22,7 @@ use datafusion::physical_expr::expressions::{Column, Literal};
 
 use super::kinds::list_of;
 use crate::error::Error;
+use crate::expr::function_methods::function_methods;
 use crate::functions::aggregates;
 use crate::functions::aggregates::standing;
 use crate::functions::equal_values::extreme_items;
@@ -260,12 +261,10 @@ impl ItemAggregate {
 }
 
 impl ScalarUDFImpl for ListAggregate {
+    function_methods!();
+
     fn name(&self) -> &str {
         &self.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {

@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
 use super::definition::{CallArguments, CallForm, Definition, rows, stands};
 use super::kinds::ParameterKind;
 use crate::error::types::type_name;
+use crate::expr::function_methods::function_methods;
 
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
@@ -90,13 +91,7 @@ impl CurrentSetting {
 }
 
 impl ScalarUDFImpl for CurrentSetting {
-    fn name(&self) -> &str {
-        "current_setting"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("current_setting");
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(DataType::Utf8)

@@ -22,6 +22,7 @@ use datafusion::logical_expr::{
 
 use super::named;
 
+use crate::expr::function_methods::function_methods;
 use crate::wire::portable;
 
 /// The name of what an expression is called within a list that stands apart.
@@ -195,16 +196,10 @@ pub(in crate::optimizer::fixes) struct PartOfList {
 }
 
 impl ScalarUDFImpl for PartOfList {
-    fn name(&self) -> &str {
-        APART
-    }
+    function_methods!(APART);
 
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         Ok(args[0].schema_name().to_string())
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn is_strict(&self) -> bool {

@@ -26,6 +26,7 @@ use datafusion::physical_expr_adapter::{
 use super::int96::timestamps;
 use super::intervals::{INTERVAL, intervals};
 use crate::error::types::type_name;
+use crate::expr::function_methods::function_methods;
 
 const TWELVE: i32 = 12;
 
@@ -213,13 +214,7 @@ struct OfTwelveBytes {
 }
 
 impl ScalarUDFImpl for OfTwelveBytes {
-    fn name(&self) -> &str {
-        "timestamps and intervals of bytes"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("timestamps and intervals of bytes");
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(self.to.clone())

@@ -29,6 +29,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Error;
+use crate::expr::function_methods::function_methods;
 use crate::sql::tokens::token_forms::RESERVOIR;
 
 /// Columns that a sample adds for a while.
@@ -307,13 +308,7 @@ impl Default for SampleHash {
 }
 
 impl ScalarUDFImpl for SampleHash {
-    fn name(&self) -> &str {
-        "sample_hash"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("sample_hash");
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {
         Ok(DataType::UInt64)

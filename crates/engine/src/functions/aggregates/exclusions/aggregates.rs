@@ -22,6 +22,7 @@ use datafusion::physical_expr::utils::collect_columns;
 
 use super::Exclusion;
 use super::chunks::ChunkedArguments;
+use crate::expr::function_methods::function_methods;
 use crate::functions::aggregates::exclusions::left_rows::{Frames, Left};
 use crate::functions::aggregates::recomputed::Making;
 use crate::wire::{Portable, WireReader, WireValue};
@@ -74,12 +75,10 @@ impl OverLeftRows {
 }
 
 impl WindowUDFImpl for OverLeftRows {
+    function_methods!();
+
     fn name(&self) -> &str {
         &self.name
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     /// Types are settled before the aggregate becomes this function.

@@ -17,6 +17,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::expr::columns::is_comparison;
+use crate::expr::function_methods::function_methods;
 use crate::optimizer::fixes::each_named;
 use crate::optimizer::fixes::types::compared::in_scope;
 use crate::wire::portable;
@@ -72,13 +73,7 @@ impl Bounded {
 }
 
 impl ScalarUDFImpl for Bounded {
-    fn name(&self) -> &str {
-        "bounded"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("bounded");
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(types[0].clone())

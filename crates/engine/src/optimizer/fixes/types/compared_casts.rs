@@ -19,6 +19,7 @@ use datafusion::logical_expr::{
 };
 
 use crate::expr::columns::is_comparison;
+use crate::expr::function_methods::function_methods;
 use crate::optimizer::fixes::each_named;
 use crate::optimizer::fixes::failing::fallible::holds;
 use crate::optimizer::fixes::types::compared::in_scope;
@@ -142,6 +143,8 @@ pub(in crate::optimizer::fixes) struct KeptCast {
 }
 
 impl ScalarUDFImpl for KeptCast {
+    function_methods!();
+
     fn name(&self) -> &str {
         match self.is_try {
             true => "try_cast",
@@ -152,10 +155,6 @@ impl ScalarUDFImpl for KeptCast {
     /// That of what is cast, as DataFusion has it for casts.
     fn schema_name(&self, args: &[Expr]) -> Result<String> {
         Ok(args[0].schema_name().to_string())
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn is_strict(&self) -> bool {

@@ -23,6 +23,7 @@ use datafusion::logical_expr::{
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, UnaryOperator, Value, VisitorMut};
 
+use crate::expr::function_methods::function_methods;
 use crate::optimizer::fixes::types::decimals::WrittenNumber;
 use crate::sql::params::call;
 use crate::sql::statement::visit;
@@ -131,6 +132,8 @@ impl LongLiteral {
 }
 
 impl ScalarUDFImpl for LongLiteral {
+    function_methods!();
+
     fn name(&self) -> &str {
         &self.text
     }
@@ -138,10 +141,6 @@ impl ScalarUDFImpl for LongLiteral {
     /// The text as it was written, which the double has lost.
     fn schema_name(&self, _: &[Expr]) -> Result<String> {
         Ok(self.text.clone())
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
     }
 
     fn return_type(&self, _: &[DataType]) -> Result<DataType> {

@@ -14,6 +14,7 @@ use datafusion::logical_expr::{
     ColumnarValue, Expr, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature, Volatility,
 };
 
+use crate::expr::function_methods::function_methods;
 use crate::wire::portable;
 
 /// `value`, if `rows` is one or NULL.
@@ -37,13 +38,7 @@ impl OneRow {
 }
 
 impl ScalarUDFImpl for OneRow {
-    fn name(&self) -> &str {
-        "one_row"
-    }
-
-    fn signature(&self) -> &Signature {
-        &self.signature
-    }
+    function_methods!("one_row");
 
     fn return_type(&self, types: &[DataType]) -> Result<DataType> {
         Ok(types[0].clone())
