@@ -28,7 +28,7 @@ pub(super) fn travelling(node: &dyn ExecutionPlan) -> Option<Arc<dyn ExecutionPl
         let name = format!("{start}-{end}");
         FileGroup::new(vec![PartitionedFile::new(name, 0)])
     });
-    let schema = TableSchema::from_file_schema(node.schema());
+    let schema = TableSchema::from(node.schema());
     let source = TravellingSource::new(KIND, Vec::new(), schema, KIND);
     let scan = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
         .with_file_groups(groups.collect());
