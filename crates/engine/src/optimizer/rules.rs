@@ -81,18 +81,18 @@ where
 }
 
 /// What a rule of the logical optimizer does with a plan, or with a node of it.
-type Rewriting = fn(LogicalPlan) -> Result<Transformed<LogicalPlan>>;
+type PlanRewrite = fn(LogicalPlan) -> Result<Transformed<LogicalPlan>>;
 
 /// A rule of the logical optimizer.
 #[derive(Debug)]
 pub(super) struct LogicalFunction {
     name: &'static str,
     order: Option<ApplyOrder>,
-    rewrite: Rewriting,
+    rewrite: PlanRewrite,
 }
 
 /// A rule of the logical optimizer that sees each node, its inputs before it.
-pub(super) fn bottom_up(name: &'static str, rewrite: Rewriting) -> LogicalFunction {
+pub(super) fn bottom_up(name: &'static str, rewrite: PlanRewrite) -> LogicalFunction {
     let order = Some(ApplyOrder::BottomUp);
     LogicalFunction {
         name,
@@ -102,7 +102,7 @@ pub(super) fn bottom_up(name: &'static str, rewrite: Rewriting) -> LogicalFuncti
 }
 
 /// A rule of the logical optimizer that sees each node before its inputs.
-pub(super) fn top_down(name: &'static str, rewrite: Rewriting) -> LogicalFunction {
+pub(super) fn top_down(name: &'static str, rewrite: PlanRewrite) -> LogicalFunction {
     let order = Some(ApplyOrder::TopDown);
     LogicalFunction {
         name,
@@ -112,7 +112,7 @@ pub(super) fn top_down(name: &'static str, rewrite: Rewriting) -> LogicalFunctio
 }
 
 /// A rule of the logical optimizer that sees the whole plan.
-pub(super) fn whole(name: &'static str, rewrite: Rewriting) -> LogicalFunction {
+pub(super) fn whole(name: &'static str, rewrite: PlanRewrite) -> LogicalFunction {
     LogicalFunction {
         name,
         order: None,

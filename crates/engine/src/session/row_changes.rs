@@ -209,15 +209,7 @@ impl Session {
         let Some(statement) = made_anew else {
             return Ok(Some(self.nothing()));
         };
-        if let AlterationKind::RenameColumn(_, new) | AlterationKind::AddColumn(new, ..) =
-            &alteration.kind
-            && has_column(&schema, new)
-        {
-            return Err(Error::Execution(format!(
-                "column '{}' already exists",
-                new.value
-            )));
-        }
+        check_new_column(&alteration, &schema)?;
         let LogicalPlan::Ddl(DdlStatement::CreateMemoryTable(mut made)) =
             self.planned(planning, statement, &Params::None).await?
         else {
@@ -348,6 +340,18 @@ fn default_of_last(query: &LogicalPlan, column: &Ident) -> Result<Vec<(String, E
         true => Err(wrong("reads another column or a query")),
         false => Ok(vec![(name, value)]),
     }
+}
+
+/// An error where a column would get the name of another one.
+fn check_new_column(alteration: &Alteration, schema: &Schema) -> Result<()> {
+    if let AlterationKind::RenameColumn(_, new) | AlterationKind::AddColumn(new, ..) =
+        &alteration.kind
+        && has_column(schema, new)
+    {
+        let message = format!("column '{}' already exists", new.value);
+        return Err(Error::Execution(message));
+    }
+    Ok(())
 }
 
 fn has_column(schema: &Schema, name: &Ident) -> bool {
