@@ -105,6 +105,58 @@ def test_as_duckdb(both, make):
     assert found[0] == found[1]
 
 
+# DuckDB's short names, those of both libraries.
+SHORT = {
+    "column": lambda d: d.col("a") + d.lit(1),
+    "any function": lambda d: d.fn("round", d.col("d"), 1),
+    "case": lambda d: d.when(d.col("a") == 1).then("one").when(d.col("a") == 3).then("three").otherwise("many"),
+    "case of columns": lambda d: d.when(d.col("b").isnull()).then(d.col("a")).otherwise(d.col("b")),
+    "coalesce": lambda d: d.coalesce(d.col("a"), d.col("b"), 0),
+    "sql": lambda d: d.sql_expr("a * 2"),
+    "number of the row": lambda d: d.row_number().over(order_by=d.col("a").asc().nulls_last()),
+    "rank": lambda d: d.rank().over(order_by=d.col("b").asc().nulls_last()),
+    "before": lambda d: d.lag(d.col("a"), 1, 0).over(order_by=d.col("a").asc().nulls_last()),
+    "last": lambda d: d.first_value(d.col("a")).over(order_by=d.col("a").asc().nulls_last()),
+    "rows": lambda d: d.count_all().over(partition_by=d.col("b")),
+    "text": lambda d: d.col("s").str().upper().str().length(),
+    "text, chained": lambda d: d.col("s").str().upper().replace("T", "-").lpad(5, "*"),
+    "text behind": lambda d: d.col("s").str().concat_ws("-", "x"),
+    "date": lambda d: d.col("Day one").dt().year() + d.col("Day one").dt().month(),
+    "part": lambda d: d.col("Day one").dt().trunc("year").cast("DATE"),
+    "difference": lambda d: d.col("Day one").dt().diff("day", datetime.date(2020, 1, 1)),
+    "list": lambda d: d.col("l").list().append(3).contains(3),
+    "list's greatest": lambda d: d.col("l").list().max(),
+    "list of lambdas": lambda d: d.col("l").list().transform(lambda x: x * 2).filter(lambda x: x > 2).sum(),
+    "before a list": lambda d: d.col("l").list().prepend(0),
+    "json": lambda d: d.lit('{"x": {"y": 7}}').json().extract_string("$.x.y"),
+}
+
+
+@pytest.mark.parametrize("make", SHORT.values(), ids=SHORT.keys())
+def test_short_names_as_duckdb(both, make):
+    found = []
+    for library, relation in both:
+        found.append(plain(relation.select(library.col("a").alias("key"), make(library).alias("value")).fetchall()))
+    assert found[0] == found[1]
+
+
+def test_stars_as_duckdb(both):
+    found = []
+    for library, relation in both:
+        stars = [relation.select(library.star(exclude="l")), relation.select(library.star(["l", "d"], rename={"a": "A a"}))]
+        found.append([(star.columns, plain(star.fetchall())) for star in stars])
+    assert found[0] == found[1]
+
+
+def test_aggregates_behind_functions(con):
+    """The greatest of a column of lengths is an aggregate; that of a list is not."""
+    rows = con.sql("SELECT * FROM (VALUES ('a', [1, 5]), ('bcd', [2])) t(s, l)")
+    col = grouse.col
+    assert rows.aggregate([col("s").str().length().max(), col("l").list().max().max()]).fetchall() == [(3, 5)]
+    with pytest.raises(grouse.Error, match="frobnicate"):
+        rows.select(col("s").str().frobnicate()).fetchall()
+
+
 RELATIONS = {
     "filter": lambda r, e: r.filter((e.col("a") > 1) & e.col("s").isnotnull()),
     "columns": lambda r, e: r.select(e.col("a"), e.col("Day one"), (e.col("b") + 1).alias("b")),

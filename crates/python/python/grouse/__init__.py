@@ -14,7 +14,8 @@ before the fork raises `grouse.InvalidError` there, so call `grouse.connect` in 
 PEP 249: `grouse.connect().cursor()` is a cursor, `execute` and the fetch methods of a connection are its own.
 """
 
-from grouse import _connection, _expression, _module, _parts, _relation, errors
+from grouse import _calls, _connection, _expression, _module, _parts, _relation, errors
+from grouse._calls import *  # noqa: F403
 from grouse._connection import Cursor
 from grouse._connection.dbapi import *  # noqa: F403
 from grouse._connection.dbapi import __all__ as _of_dbapi
@@ -66,6 +67,7 @@ __all__ = [
     "default_connection",
     "load_ipython_extension",
     "sql",
+    *_calls.__all__,
     *_expression.__all__,
     *_of_dbapi,
     *_functions,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from grouse import errors as errors
+from grouse._calls import *
 from grouse._connection import Cursor as Cursor
 from grouse._connection.dbapi import *
 from grouse._expression import *

@@ -181,7 +181,7 @@ class Expression(Written):
                 window.append(f"{word} BETWEEN {_bound(frame[0], 'PRECEDING')} AND {_bound(frame[1], 'FOLLOWING')}")
         return _spread("{} OVER (" + " ".join(window).replace("{", "{{").replace("}", "}}") + ")", self)
 
-    def when(self, condition: Any, value: Any) -> Expression:
+    def when(self, condition: Any, *value: Any) -> Any:
         """One more branch of a `CaseExpression`."""
         raise TypeError("when() goes with CaseExpression(condition, value)")
 
@@ -333,13 +333,29 @@ class _Case(Expression):
 
     __slots__ = ("_branches", "_last")
 
-    def when(self, condition: Any, value: Any) -> Expression:
-        """One more branch."""
+    def when(self, condition: Any, *value: Any) -> Any:
+        """One more branch; without a value, what `then` gives one."""
+        if not value:
+            return When(condition, self)
+        (value,) = value
         return _case([*self._branches, (_operand(condition), _operand(value))], self._last)
 
     def otherwise(self, value: Any) -> Expression:
         """The value where no branch is true; without it NULL."""
         return _case(self._branches, _operand(value))
+
+
+class When:
+    """A condition that waits for its value: `when(a > 1).then("many").when(a == 1).then("one").otherwise("none")`."""
+
+    __slots__ = ("_condition", "_case")
+
+    def __init__(self, condition: Any, case: _Case | None = None) -> None:
+        self._condition, self._case = condition, case
+
+    def then(self, value: Any) -> Expression:
+        """CASE with this value where the condition is true; `when` and `otherwise` go on with it."""
+        return CaseExpression(self._condition, value) if self._case is None else self._case.when(self._condition, value)
 
 
 def _made(text: str, shown: str, kind: type[Expression] = Expression) -> Any:
