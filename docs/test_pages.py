@@ -15,6 +15,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+import duckdb
 import pyarrow
 import pytest
 
@@ -113,6 +114,33 @@ def test_function_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
                 wrong.append(f"{written} => {found}, not {result}")
         assert not wrong, "\n".join(wrong)
         assert len(texts) > 600
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"),
+    [
+        (grouse.Relation, duckdb.DuckDBPyRelation),
+        (grouse.Connection, duckdb.DuckDBPyConnection),
+        (grouse.Expression, duckdb.Expression),
+    ],
+)
+def test_what_is_missing_is_named(ours: type, theirs: type):
+    page = (HERE / "peers.md").read_text()
+    public = {name for name in dir(theirs) if not name.startswith("_")}
+    missing = {name for name in public if not hasattr(ours, name)}
+    assert {name for name in missing if f"`{name}`" not in page} == set(), "peers.md says why"
+    if ours is grouse.Connection:
+        table = page.partition("<!-- connections -->")[2].partition("##")[0]
+        named = {name for row in table.splitlines()[4:] for name in re.findall(r"`(\w+)`", row.split("|")[1] if "|" in row else "")}
+        assert named == missing
+
+
+def test_dot_commands_are_those_of_the_shell():
+    """What the page calls the same has a line in `.help`."""
+    (row,) = [line for line in (HERE / "peers.md").read_text().splitlines() if line.startswith("| `.bail`")]
+    listed = subprocess.run([SHELL, "--no-init"], input=".help\n", capture_output=True, text=True).stdout
+    there = set(re.findall(r"^(\.\w+)", listed, re.M))
+    assert set(re.findall(r"`(\.\w+)`", row)) <= there
 
 
 @pytest.mark.parametrize("name", sorted(generate.PAGES))

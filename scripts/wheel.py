@@ -25,7 +25,7 @@ SOURCES = ROOT / "crates" / "python" / "python"
 LIBRARY = "lib_native.dylib" if sys.platform == "darwin" else "lib_native.so"
 
 # What other packages look for, as pyproject.toml says it.
-ENTRY_POINTS = "[sqlalchemy.dialects]\ngrouse = grouse._sqlalchemy:GrouseDialect\n"
+ENTRY_POINTS = "[sqlalchemy.dialects]\ngrouse = grouse._sqlalchemy:GrouseDialect\n\n[ibis.backends]\ngrouse = grouse._ibis\n"
 
 
 def main(built: Path, out: Path, released: bool, name: str) -> None:
