@@ -81,9 +81,10 @@ fn functions(session: &dyn Session) -> Vec<KnownFunction> {
         ),
     ];
     for (class, names) in classes {
+        // What is no word, as "*row" and "json of", is one of ours for a form.
+        let is_word = |name: &str| name.bytes().all(|b| b == b'_' || b.is_ascii_alphanumeric());
         let added = names.into_iter().filter(|name| {
-            // A name with a blank is one of ours for a form.
-            !name.contains(' ') && !name.starts_with("__") && !has_text.contains(name.as_str())
+            is_word(name) && !name.starts_with("__") && !has_text.contains(name.as_str())
         });
         known.extend(added.map(|name| KnownFunction {
             class,
