@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import decimal
+import random
 
 import ibis
 import ibis.common.exceptions
@@ -53,6 +54,7 @@ EXPRESSIONS = {
         "k", y=_.t.year(), m=_.t.truncate("M"), w=_.t.day_of_week.index(), n=_.t.day_of_week.full_name(), e=_.t.epoch_seconds(),
         f=_.t.strftime("%Y/%m/%d"), d=_.t.date(), p=_.t + ibis.interval(days=3), z=ibis.timestamp("2026-01-01 10:00:00", timezone="UTC"),
     ),
+    "buckets": lambda: t.group_by(b=_.t.bucket(days=2), o=_.t.bucket(days=2, offset=ibis.interval(days=1))).agg(n=_.count()),
     "cases": lambda: t.select("k", z=ibis.cases((_.k < 3, "low"), (_.k < 5, "mid"), else_="high"), c=_.x.fill_null(0.0)),
     "casts": lambda: t.select("k", a=_.k.cast("string"), b=_.x.cast("int64"), d=_.k.cast("decimal(10,2)"), i=_.k.cast("int8")),
     "sets": lambda: t.select("k").union(t.select(k=_.k + 1), distinct=True).difference(t.select(k=_.k + 4)),
@@ -126,6 +128,12 @@ def test_tables(backend, tmp_path):
         backend.drop_table("made")
 
 
+def test_times_as_numbers_are_seconds(backend):
+    when = ibis.timestamp("2026-01-01 00:00:01")
+    assert backend.execute(when.cast("int64")) == 1767225601
+    assert backend.execute(t.order_by("k").t.cast("int64").name("s")).tolist()[0] == 1767225600
+
+
 def test_files(backend, tmp_path):
     FRAME.drop(columns="b").to_csv(tmp_path / "f.csv", index=False)
     FRAME.to_parquet(tmp_path / "f.parquet")
@@ -144,6 +152,11 @@ def test_functions_of_python(backend):
     def shout(s: str) -> str:
         return pyarrow.compute.utf8_upper(s)
 
+    @ibis.udf.scalar.python(side_effects=True)
+    def anything() -> float:
+        return random.random()
+
+    assert backend.execute(t.select(a=anything()).a.nunique()) == 6
     assert sorted(backend.execute(plus_two(t.k))) == [3, 4, 5, 6, 7, 8]
     assert set(backend.execute(shout(t.s.fill_null("q")))) == {"A", "B", "C", "Q"}
 

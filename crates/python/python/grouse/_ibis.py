@@ -14,6 +14,7 @@ from typing import Any
 
 import ibis
 import ibis.common.exceptions as ibis_errors
+import ibis.expr.datatypes as dt
 import ibis.expr.operations as ops
 import ibis.expr.schema as sch
 import ibis.expr.types as ir
@@ -47,6 +48,17 @@ class GrouseCompiler(duckdb_sql.DuckDBCompiler):
         if end is None:
             return self.f.substr(arg, start + 1)
         return self.f.substr(arg, start + 1, self.f.greatest(end - start, 0))
+
+    def visit_TimestampBucket(self, op: ops.TimestampBucket, *, arg: Any, interval: Any, offset: Any) -> sge.Expression:
+        """'epoch' is no time here."""
+        origin = self.cast("1970-01-01 00:00:00", dt.timestamp)
+        return self.f.time_bucket(interval, arg, origin if offset is None else origin + offset)
+
+    def visit_Cast(self, op: ops.Cast, *, arg: Any, to: Any) -> sge.Expression:
+        """A timestamp as a number is in the unit of its column in SQL here; Ibis means seconds."""
+        if op.arg.dtype.is_timestamp() and to.is_numeric():
+            return self.cast(self.f.epoch(arg), to)
+        return super().visit_Cast(op, arg=arg, to=to)
 
     def visit_NonNullLiteral(self, op: ops.Literal, *, value: Any, dtype: Any) -> Any:
         """There is no `make_timestamptz`: a time with a zone is written out."""
@@ -175,14 +187,14 @@ class Backend(SQLBackend, NoUrl):
     def drop_view(self, name: str, /, *, database: tuple[str, str] | str | None = None, force: bool = False) -> None:
         self.raw_sql(f"DROP VIEW {'IF EXISTS ' if force else ''}{quoted(name)}")
 
-    def read_parquet(self, paths: Any, /, *, table_name: str | None = None, **options: Any) -> ir.Table:
-        return self._read(self.con.read_parquet(paths, **options), "parquet", table_name)
+    def read_parquet(self, path: Any, /, *, table_name: str | None = None, **options: Any) -> ir.Table:
+        return self._read(self.con.read_parquet(path, **options), "parquet", table_name)
 
-    def read_csv(self, paths: Any, /, *, table_name: str | None = None, **options: Any) -> ir.Table:
-        return self._read(self.con.read_csv(paths, **options), "csv", table_name)
+    def read_csv(self, path: Any, /, *, table_name: str | None = None, **options: Any) -> ir.Table:
+        return self._read(self.con.read_csv(path, **options), "csv", table_name)
 
-    def read_json(self, paths: Any, /, *, table_name: str | None = None, **options: Any) -> ir.Table:
-        return self._read(self.con.read_json(paths, **options), "json", table_name)
+    def read_json(self, path: Any, /, *, table_name: str | None = None, **options: Any) -> ir.Table:
+        return self._read(self.con.read_json(path, **options), "json", table_name)
 
     def _read(self, rows: grouse.Relation, kind: str, table_name: str | None) -> ir.Table:
         """A view over files, which are read when a result is asked for."""
@@ -221,4 +233,4 @@ class Backend(SQLBackend, NoUrl):
         name = type(node).__name__
         with contextlib.suppress(grouse.Error):
             self.con.remove_function(name)
-        self.con.create_function(name, node.__func__, types, PyArrowType.from_ibis(node.dtype), **options)
+        self.con.create_function(name, node.__func__, types, PyArrowType.from_ibis(node.dtype), **options, **node.__config__)
