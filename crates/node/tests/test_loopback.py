@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import subprocess
 from pathlib import Path
 
@@ -141,6 +142,21 @@ def test_analyze_shows_what_the_stages_did(remote, tables):
     rows = remote.sql(f"EXPLAIN ANALYZE SELECT few, count(*) FROM '{tables}/rows.*.parquet' GROUP BY few").fetchall()
     text = "\n".join(str(row[-1]) for row in rows)
     assert "stage1_output_rows=" in text and "stages=2, stages_over=2" in text, text
+
+
+def stage_figures(con, sql: str) -> dict[str, list[float]]:
+    """The rows and the bytes of each stage."""
+    text = "\n".join(str(row[-1]) for row in con.sql(f"EXPLAIN ANALYZE {sql}").fetchall())
+    found = re.findall(r"stage\d+_output_(rows|bytes)=([\d.]+)(?: ([KMG])\b)?", text)
+    scale = {"": 1, "K": 1e3, "M": 1e6, "G": 1e9}
+    return {of: [float(figure) * scale[unit] for what, figure, unit in found if what == of] for of in ("rows", "bytes")}
+
+
+def test_a_join_with_few_groups_hands_on_these_alone(remote, here, tables):
+    groups = f"SELECT few, count(*) AS n FROM '{tables}/names.parquet' GROUP BY few"
+    sql = f"SELECT g.few, g.n, count(*) AS c, max(r.each) AS hi FROM ({groups}) g JOIN '{tables}/rows.*.parquet' r ON r.few = g.few GROUP BY g.few, g.n"
+    assert max(stage_figures(remote, sql)["rows"]) < 100
+    assert_same(remote.sql(sql).fetchall(), here.sql(sql).fetchall(), ordered=False)
 
 
 def test_errors_come_back_as_they_are_here(remote, here, tables, tmp_path):

@@ -693,8 +693,11 @@ impl ExecutionPlan for GroupByExec {
         args: &StatisticsArgs,
     ) -> Result<Arc<Statistics>> {
         let is_part = args.partition().is_some() && !self.group_by().is_true_no_grouping();
-        if is_part || self.stage().is_some() {
+        if is_part {
             return Ok(Arc::new(Statistics::new_unknown(&self.schema())));
+        }
+        if self.stage().is_some() {
+            return self.stage_statistics(input, args).map(Arc::new);
         }
         let mut all = self.described.statistics_from_inputs(input, args)?;
         if !self.conditions().is_empty() {

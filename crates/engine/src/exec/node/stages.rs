@@ -12,7 +12,7 @@
 use std::sync::Arc;
 
 use datafusion::arrow::datatypes::{FieldRef, Schema};
-use datafusion::common::{Result, internal_err, not_impl_err};
+use datafusion::common::{Result, Statistics, internal_err, not_impl_err};
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use datafusion::physical_expr::equivalence::EquivalenceProperties;
 use datafusion::physical_expr::expressions::Column;
@@ -22,13 +22,20 @@ use datafusion::physical_plan::empty::EmptyExec;
 use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceChildrenOptions};
 use datafusion::physical_plan::repartition::RepartitionExec;
 use datafusion::physical_plan::sorts::sort_preserving_merge::SortPreservingMergeExec;
-use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties};
+use datafusion::physical_plan::{ExecutionPlan, ExecutionPlanProperties, StatisticsArgs};
 
 use super::columns::NodeColumns;
 use super::{GroupByExec, Tuning, description};
 use crate::exec::NAME;
 use crate::exec::column_encodings::ReadExpr;
 use crate::exec::order::{InputOrder, is_recursion, shows_order};
+
+/// The share of groups that HAVING is taken to keep: what DataFusion takes a filter to keep.
+const KEPT_BY_CONDITIONS: f64 = 0.2;
+
+/// Groups of about so many bytes are few, and a value that is no number has about so many.
+const FEW_BYTES: usize = 64 << 20;
+const WIDTH: usize = 32;
 
 /// Which part of a grouping a node does.
 #[derive(Debug, Clone)]
@@ -216,6 +223,38 @@ impl GroupByExec {
             self.tuning,
             Stage::Final(merged),
         )
+    }
+
+    /// What is known of a stage's groups: about how many there may be. A scheduler joins few of them with each part of the other
+    /// input where that lies; of an unknown number it hands on both inputs. It refuses some joins of what is said to be large, so
+    /// that what may be many groups, and may be few, stays unknown.
+    pub(super) fn stage_statistics(
+        &self,
+        input: &[Arc<Statistics>],
+        args: &StatisticsArgs,
+    ) -> Result<Statistics> {
+        let mut all = Statistics::new_unknown(&self.schema());
+        let (Stage::Final(_), [merged]) = (&self.stage, input) else {
+            let groups = self.described.statistics_from_inputs(input, args)?;
+            all.num_rows = groups.num_rows.to_inexact();
+            return Ok(all);
+        };
+        let kept = match self.conditions().is_empty() {
+            true => 1.0,
+            false => KEPT_BY_CONDITIONS,
+        };
+        // Those of all tasks, which may be the same ones.
+        let groups = merged.num_rows.with_estimated_selectivity(kept);
+        let schema = self.schema();
+        let widths = schema.fields().iter().map(|field| field.data_type());
+        let widths = widths.map(|of| of.primitive_width().unwrap_or(WIDTH));
+        let bytes = groups
+            .get_value()
+            .map(|groups| groups.saturating_mul(widths.sum()));
+        if bytes.is_some_and(|bytes| bytes <= FEW_BYTES) {
+            all.num_rows = groups.to_inexact();
+        }
+        Ok(all)
     }
 
     /// Key columns, the one that tells grouping sets apart among them.
