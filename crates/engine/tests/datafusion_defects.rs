@@ -533,3 +533,11 @@ fn rows_of_a_recursion_keep_their_order() {
         "1, 4, 9, 16, 25, 36, 49, 64, 81",
     );
 }
+
+#[test]
+fn a_constant_list_with_a_null_does_not_have_other_values() {
+    datafusion_fails(
+        "SELECT x FROM (VALUES (1), (5)) t(x) WHERE NOT array_has([1, NULL], x)",
+        "5",
+    );
+}

@@ -20,6 +20,7 @@ mod whole_row;
 mod any_equal;
 pub(crate) mod equal_values;
 mod backward_slices;
+mod list_membership;
 pub(crate) mod ranges;
 mod long_values;
 mod sql_patterns;
@@ -197,7 +198,7 @@ pub fn register(context: &SessionContext) {
         .chain(casts::uuid_text::functions())
         .chain(arithmetic::many_places::functions())
         .chain(casts::unsigned_huge::functions())
-        .chain([backward_slices::slices()])
+        .chain([backward_slices::slices(), list_membership::membership()])
         .chain(ranges::functions())
         .chain(long_values::functions());
     scalars.for_each(|function| context.register_udf(function));

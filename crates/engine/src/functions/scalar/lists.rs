@@ -15,8 +15,8 @@ use datafusion::arrow::datatypes::{DataType, Field, Int64Type};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::core::get_field;
 use datafusion::functions_nested::expr_fn::{
-    array_compact, array_distinct, array_element, array_has, array_min, array_position,
-    cosine_distance, inner_product, make_array, map_keys, map_values,
+    array_compact, array_distinct, array_element, array_min, array_position, cosine_distance,
+    inner_product, make_array, map_keys, map_values,
 };
 use datafusion::logical_expr::expr::Sort;
 use datafusion::logical_expr::{Expr, ScalarUDF, cast as cast_to, lit, when};
@@ -25,6 +25,7 @@ use super::definition::{CallArguments, CallForm, Definition, rows, stands};
 use super::kinds::{ParameterKind, list_of};
 use crate::functions::casts::map_keys::MapParts;
 use crate::functions::equal_values::sortable;
+use crate::functions::list_membership::has;
 
 const LIST: &[CallForm] = &[&[ParameterKind::List]];
 
@@ -283,7 +284,7 @@ fn structs_and_maps() -> Vec<Definition> {
     // DataFusion has a list of NULL for a key that is not there.
     let extracted = stands("map_extract", MAP_KEY, |args| {
         let [map, key] = two(args);
-        let is_there = array_has(map_keys(map.clone()), key.clone());
+        let is_there = has(map_keys(map.clone()), key.clone());
         when(is_there, make_array(vec![value_of_key(map, key)])).otherwise(make_array(Vec::new()))
     });
     vec![
@@ -303,7 +304,7 @@ fn structs_and_maps() -> Vec<Definition> {
         ),
         stands("map_contains", MAP_KEY, |args| {
             let [map, key] = two(args);
-            Ok(array_has(map_keys(map), key))
+            Ok(has(map_keys(map), key))
         }),
         extracted.also("element_at"),
         extracted,

@@ -10,13 +10,14 @@ use datafusion::arrow::array::{
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::expr_fn;
-use datafusion::functions_nested::expr_fn::{array_has, array_length, array_reverse};
+use datafusion::functions_nested::expr_fn::{array_length, array_reverse};
 use datafusion::logical_expr::{Expr, ScalarUDF, cast as cast_to, lit, when};
 use icu_normalizer::DecomposingNormalizer;
 
 use super::definition::{CallArguments, CallForm, Definition, rows, stands};
 use super::kinds::{ParameterKind, list_of};
 use crate::functions::lengths::length;
+use crate::functions::list_membership::has;
 
 const TEXT: &[CallForm] = &[&[ParameterKind::Text]];
 const TEXT_TEXT: &[CallForm] = &[&[ParameterKind::Text, ParameterKind::Text]];
@@ -109,7 +110,7 @@ fn cases() -> Vec<Definition> {
         )
         .or(&[ParameterKind::List, ParameterKind::Any], |args| {
             let [list, item] = two(args);
-            Ok(array_has(list, item))
+            Ok(has(list, item))
         })
         .or(&[ParameterKind::Any, ParameterKind::Any], |args| {
             let [text, part] = two(args);
