@@ -275,10 +275,10 @@ pub(super) fn beside_subquery(
     schema: &DFSchema,
 ) -> Result<bool> {
     let plan = &subquery.subquery;
-    let Some(number) = key_beside(&expr.get_type(schema)?, plan, 0) else {
+    let Some(form) = key_beside(&expr.get_type(schema)?, plan, 0) else {
         return Ok(false);
     };
-    subquery.subquery = Arc::new(as_decimal(plan, 0, number)?);
+    subquery.subquery = Arc::new(as_decimals(plan, 0, form)?);
     Ok(true)
 }
 
@@ -296,23 +296,44 @@ pub(super) fn in_keys(join: &mut Join) -> Result<bool> {
             continue;
         };
         let kind = left.get_type(join.left.schema())?;
-        if let Some(number) = key_beside(&kind, &join.right, at) {
-            join.right = Arc::new(as_decimal(&join.right, at, number)?);
+        if let Some(form) = key_beside(&kind, &join.right, at) {
+            join.right = Arc::new(as_decimals(&join.right, at, form)?);
             changed = true;
         }
     }
     Ok(changed)
 }
 
-/// What a literal of which a double might be another number is when it is compared with values of this type.
-fn key_beside(kind: &DataType, plan: &LogicalPlan, at: usize) -> Option<WrittenNumber> {
-    let (number, is_needed) = literal_at(plan, at)?;
-    if !is_needed {
+/// The form in which literals are compared with values of this type, if a double might be another number than one of them.
+fn key_beside(kind: &DataType, plan: &LogicalPlan, at: usize) -> Option<NumberForm> {
+    let literals = literals_at(plan, at)?;
+    if !literals.iter().any(|(_, is_needed)| *is_needed) {
         return None;
     }
     match decimal_size(kind) {
-        None => is_wide(kind).then(|| number.nearby()),
-        Some(size) => have_room([size, size_of(number)].into_iter()).then_some(number),
+        None => is_wide(kind).then_some(NumberForm::Nearby),
+        Some(size) => {
+            let sizes = literals.iter().map(|(number, _)| size_of(*number));
+            have_room(sizes.chain([size])).then_some(NumberForm::Written)
+        }
+    }
+}
+
+/// What stands in the place of a literal.
+#[derive(Clone, Copy)]
+enum NumberForm {
+    /// The number itself.
+    Written,
+    /// One between the same integers.
+    Nearby,
+}
+
+impl NumberForm {
+    fn of(self, number: WrittenNumber) -> WrittenNumber {
+        match self {
+            NumberForm::Written => number,
+            NumberForm::Nearby => number.nearby(),
+        }
     }
 }
 
@@ -322,10 +343,15 @@ fn size_of(number: WrittenNumber) -> (u8, u8) {
 
 /// Whether one Decimal128 has room for decimals of all these sizes.
 fn have_room(sizes: impl Iterator<Item = (u8, u8)>) -> bool {
-    let (whole, scale) = sizes.fold((0, 0), |(whole, scale), size| {
-        (size.0.max(whole), size.1.max(scale))
-    });
+    let (whole, scale) = joint(sizes);
     whole + scale <= DECIMAL128_MAX_PRECISION
+}
+
+/// The digits before and behind the point that decimals of all these sizes need.
+fn joint(sizes: impl Iterator<Item = (u8, u8)>) -> (u8, u8) {
+    sizes.fold((0, 0), |(whole, scale), size| {
+        (size.0.max(whole), size.1.max(scale))
+    })
 }
 
 /// A UNION of integers, decimals and literals with a point, of which one may be where doubles miss some integers.
@@ -333,9 +359,8 @@ pub(super) fn in_union(mut union: Union) -> Result<Union> {
     for at in 0..union.schema.fields().len() {
         let inputs = || union.inputs.iter();
         let kind = |input: &LogicalPlan| input.schema().field(at).data_type().clone();
-        let written = |input: &LogicalPlan| literal_at(input, at).map(|(number, _)| number);
-        let size = |input: &LogicalPlan| match (written(input), kind(input)) {
-            (Some(number), _) => Some(size_of(number)),
+        let size = |input: &LogicalPlan| match (literals_at(input, at), kind(input)) {
+            (Some(literals), _) => Some(joint(literals.iter().map(|(number, _)| size_of(*number)))),
             (None, DataType::Null) => Some((0, 0)),
             (None, kind) if kind.is_integer() => Some((INTEGER_DIGITS, 0)),
             (None, kind) => decimal_size(&kind),
@@ -343,25 +368,36 @@ pub(super) fn in_union(mut union: Union) -> Result<Union> {
         let sizes: Option<Vec<(u8, u8)>> = inputs().map(|input| size(input)).collect();
         let fits = sizes.is_some_and(|sizes| have_room(sizes.into_iter()));
         let has_exact = inputs().any(|input| is_wide(&kind(input)) || kind(input).is_decimal());
-        let is_far = |input: &LogicalPlan| match expr_at(input, at) {
-            Some(expr) => is_far_integer(expr) || written(input).is_some_and(|n| n.is_far()),
-            None => is_wide(&kind(input)),
+        let is_far = |input: &LogicalPlan| match literals_at(input, at) {
+            Some(literals) => literals.iter().any(|(number, _)| number.is_far()),
+            None => match cells_at(input, at).as_deref() {
+                Some([expr]) => is_far_integer(expr),
+                _ => is_wide(&kind(input)),
+            },
         };
         if !fits || !has_exact || !inputs().any(|input| is_far(input)) {
             continue;
         }
         for input in &mut union.inputs {
-            if let Some((number, _)) = literal_at(input, at) {
-                *input = Arc::new(as_decimal(input, at, number)?);
+            if literals_at(input, at).is_some() {
+                *input = Arc::new(as_decimals(input, at, NumberForm::Written)?);
             }
         }
     }
     Ok(union)
 }
 
-/// The number of a column that is a literal, and whether a double might be another one.
-fn literal_at(plan: &LogicalPlan, at: usize) -> Option<(WrittenNumber, bool)> {
-    WrittenNumber::beside_integers(expr_at(plan, at)?)
+/// The numbers of a column that is a literal or rows of them, and of each whether a double might be another one.
+fn literals_at(plan: &LogicalPlan, at: usize) -> Option<Vec<(WrittenNumber, bool)>> {
+    let cells = cells_at(plan, at)?;
+    let literals = cells.iter().filter(|cell| !is_null(uncast(cell)));
+    let literals = literals.map(|cell| WrittenNumber::beside_integers(cell));
+    let literals = literals.collect::<Option<Vec<_>>>()?;
+    (!literals.is_empty()).then_some(literals)
+}
+
+fn is_null(expr: &Expr) -> bool {
+    matches!(expr, Expr::Literal(value, _) if value.is_null())
 }
 
 /// VALUES whose cells were cast to doubles: where an integer or a literal is far, its column is one of decimals. Whether one was
@@ -414,7 +450,7 @@ fn decimals_of(values: &Values, at: usize) -> Option<DataType> {
                 has_far |= number.is_far();
                 size_of(number)
             }
-            (None, Expr::Literal(value, _)) if value.is_null() => (0, 0),
+            (None, cell) if is_null(cell) => (0, 0),
             (None, Expr::Literal(value, _)) if value.data_type().is_integer() => {
                 has_integer = true;
                 has_far |= is_far_integer(cell);
@@ -449,53 +485,83 @@ fn uncast_mut(cell: &mut Expr) -> &mut Expr {
     }
 }
 
-/// What a column is computed by, unless it is a column of a table or of a grouping.
-fn expr_at(plan: &LogicalPlan, at: usize) -> Option<&Expr> {
+/// What a column is computed by, one expression or one per written row, unless it is a column of a table or of a grouping.
+fn cells_at(plan: &LogicalPlan, at: usize) -> Option<Vec<&Expr>> {
     match plan {
         LogicalPlan::Projection(projection) => match bare(projection.expr.get(at)?) {
             Expr::Column(column) => {
+                // What computes with the column has the type that it has.
+                let computes = |expr: &Expr| {
+                    !matches!(bare(expr), Expr::Column(_)) && expr.column_refs().contains(column)
+                };
+                if projection.expr.iter().any(computes) {
+                    return None;
+                }
                 let at = projection.input.schema().maybe_index_of_column(column)?;
-                expr_at(&projection.input, at)
+                cells_at(&projection.input, at)
             }
-            expr => Some(expr),
+            expr => Some(vec![expr]),
         },
-        LogicalPlan::SubqueryAlias(alias) => expr_at(&alias.input, at),
-        LogicalPlan::Distinct(Distinct::All(input)) => expr_at(input, at),
+        LogicalPlan::SubqueryAlias(alias) => cells_at(&alias.input, at),
+        LogicalPlan::Distinct(Distinct::All(input)) => cells_at(input, at),
         // Its input's columns come first.
-        LogicalPlan::Window(window) => expr_at(&window.input, at),
+        LogicalPlan::Window(window) => cells_at(&window.input, at),
+        LogicalPlan::Values(values) => values.values.iter().map(|row| row.get(at)).collect(),
         _ => None,
     }
 }
 
-/// The plan with this number as a decimal in the place of the literal that a column is.
-fn as_decimal(plan: &LogicalPlan, at: usize, number: WrittenNumber) -> Result<LogicalPlan> {
+/// The plan with decimals in the places of the literals that a column is.
+fn as_decimals(plan: &LogicalPlan, at: usize, form: NumberForm) -> Result<LogicalPlan> {
     match plan {
         LogicalPlan::Projection(projection) => {
             let (mut exprs, mut input) = (projection.expr.clone(), Arc::clone(&projection.input));
             match bare(&exprs[at]) {
                 Expr::Column(column) => {
                     let at = input.schema().index_of_column(column)?;
-                    input = Arc::new(as_decimal(&input, at, number)?);
+                    input = Arc::new(as_decimals(&input, at, form)?);
                 }
-                _ => {
+                literal => {
                     let name = projection.schema.field(at).name();
-                    exprs[at] = Expr::Literal(number.narrowest(), None).alias(name);
+                    if let Some((number, _)) = WrittenNumber::beside_integers(literal) {
+                        let decimal = form.of(number).narrowest();
+                        exprs[at] = Expr::Literal(decimal, None).alias(name);
+                    }
                 }
             }
             Projection::try_new(exprs, input).map(LogicalPlan::Projection)
         }
         LogicalPlan::SubqueryAlias(alias) => {
-            let input = Arc::new(as_decimal(&alias.input, at, number)?);
+            let input = Arc::new(as_decimals(&alias.input, at, form)?);
             SubqueryAlias::try_new(input, alias.alias.clone()).map(LogicalPlan::SubqueryAlias)
         }
         LogicalPlan::Distinct(Distinct::All(input)) => {
-            let input = Arc::new(as_decimal(input, at, number)?);
+            let input = Arc::new(as_decimals(input, at, form)?);
             Ok(LogicalPlan::Distinct(Distinct::All(input)))
         }
         LogicalPlan::Window(window) => {
-            let input = Arc::new(as_decimal(&window.input, at, number)?);
+            let input = Arc::new(as_decimals(&window.input, at, form)?);
             Window::try_new(window.window_expr.clone(), input).map(LogicalPlan::Window)
         }
+        LogicalPlan::Values(values) => decimal_rows(values, at, form).map(LogicalPlan::Values),
         other => Ok(other.clone()),
     }
+}
+
+/// VALUES with one column of literals as decimals of one type.
+fn decimal_rows(values: &Values, at: usize, form: NumberForm) -> Result<Values> {
+    let number = |cell: &Expr| WrittenNumber::beside_integers(cell).map(|(n, _)| form.of(n));
+    let cells = values.values.iter().filter_map(|row| row.get(at));
+    let (whole, scale) = joint(cells.filter_map(number).map(size_of));
+    let kind = DataType::Decimal128(whole + scale, scale.cast_signed());
+    let mut values = values.clone();
+    for cell in values.values.iter_mut().filter_map(|row| row.get_mut(at)) {
+        let decimal = match number(cell) {
+            Some(number) => Expr::Literal(number.narrowest(), None),
+            None => std::mem::take(cell),
+        };
+        *cell = cast(decimal, kind.clone());
+    }
+    values.schema = Arc::new(with_type(&values.schema, &[at], &kind)?);
+    Ok(values)
 }

@@ -135,7 +135,9 @@ fn fix_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
         }
         Expr::ScalarFunction(call) if call.func.name() == "make_array" => {
             let mut items: Vec<&mut Expr> = call.args.iter_mut().collect();
-            decimals::align(&mut items, schema) || beside_integers::results(&mut items, schema)
+            decimals::align(&mut items, schema)
+                || beside_integers::results(&mut items, schema)
+                || decimals::align_signs(&mut items, schema)
         }
         Expr::ScalarFunction(call) => {
             beside_integers::in_elements(call, schema)? || rounded::settle(call, schema)
@@ -175,6 +177,7 @@ pub(in crate::optimizer::fixes) fn align_case(case: &mut Case, schema: &DFSchema
 fn compare(operands: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
     Ok(align(operands, schema)?
         || beside_integers::compared(operands, schema)
+        || decimals::align_signs(operands, schema)
         || nested_literals::compared(operands, schema)
         || timestamps::beside_days(operands, schema))
 }
@@ -183,6 +186,7 @@ fn compare(operands: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
 fn align_results(results: &mut [&mut Expr], schema: &DFSchema) -> Result<bool> {
     Ok(align(results, schema)?
         || beside_integers::results(results, schema)
+        || decimals::align_signs(results, schema)
         || timestamps::with_far_days(results, schema))
 }
 

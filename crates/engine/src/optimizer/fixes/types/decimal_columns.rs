@@ -106,16 +106,9 @@ pub(in crate::optimizer::fixes) fn among_values(
     };
     let is_mixed = |at: &usize| {
         let kind = values.schema.field(*at).data_type();
-        let cells = values
-            .values
-            .iter()
-            .filter_map(|row| cast_of(row.get(*at)?, kind));
-        let (mut doubles, mut decimals) = (false, false);
-        for (of, is_exact) in cells {
-            doubles |= of.is_floating() && !is_exact;
-            decimals |= is_decimal(&of);
-        }
-        is_decimal(kind) && doubles && decimals
+        let rows = values.values.iter();
+        let mut cells = rows.filter_map(|row| cast_of(row.get(*at)?, kind));
+        is_decimal(kind) && cells.any(|(of, is_exact)| of.is_floating() && !is_exact)
     };
     let mixed: Vec<usize> = (0..values.schema.fields().len()).filter(is_mixed).collect();
     if mixed.is_empty() {

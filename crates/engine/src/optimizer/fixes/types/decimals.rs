@@ -1,7 +1,8 @@
 //! Decimals and integers beside literals with a decimal point, and decimals beside doubles.
 //!
 //! In: operands that are to have one type. Out: beside a DECIMAL, literals are the decimals that they are written as, also
-//! in sums, differences, products and remainders. Where one operand is a double, the decimals are compared as doubles.
+//! in sums, differences, products and remainders. Where one operand is a double, the decimals are compared as doubles, and so are
+//! integers that have a decimal in common.
 //! Invariant: no digit is lost: a literal that no decimal holds stays a double. DataFusion calls each such literal a
 //! double and compares it as DECIMAL(30, 15). Then `price = 94861.47` finds nothing, because the double nearest to
 //! 94861.47 has more digits than that, and `price < 1e20` is an error.
@@ -367,12 +368,37 @@ fn as_floats(operands: &mut [&mut Expr], kinds: &[DataType]) -> bool {
         false => DataType::Float32,
     };
     for (operand, kind) in operands.iter_mut().zip(kinds) {
-        if decimal_size(kind).is_some() {
-            let decimal = std::mem::take(*operand);
-            **operand = Expr::Cast(Cast::new(Box::new(decimal), float.clone()));
+        if decimal_size(kind).is_some() || *kind == DataType::UInt64 {
+            let exact = std::mem::take(*operand);
+            **operand = Expr::Cast(Cast::new(Box::new(exact), float.clone()));
         }
     }
     true
+}
+
+/// Integers with a sign and those of 64 bits without one are doubles beside a double. DataFusion brings the integers to
+/// DECIMAL(20, 0) and all three to DECIMAL(35, 15). There 1e-20 is 0, and 1e300 and NaN are errors.
+pub(in crate::optimizer::fixes) fn align_signs(
+    operands: &mut [&mut Expr],
+    schema: &DFSchema,
+) -> bool {
+    if operands.len() < 3 {
+        return false;
+    }
+    let kinds: Vec<DataType> = operands
+        .iter()
+        .filter_map(|operand| operand.get_type(schema).ok())
+        .collect();
+    let are_numbers = kinds
+        .iter()
+        .all(|kind| kind.is_null() || kind.is_integer() || kind.is_floating());
+    let has = |is: fn(&DataType) -> bool| kinds.iter().any(is);
+    kinds.len() == operands.len()
+        && are_numbers
+        && has(DataType::is_floating)
+        && has(DataType::is_signed_integer)
+        && kinds.contains(&DataType::UInt64)
+        && as_floats(operands, &kinds)
 }
 
 /// A literal that is cast to a decimal is read as one.
