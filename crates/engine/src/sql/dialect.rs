@@ -2,7 +2,8 @@
 //!
 //! In: tokens. Out: [`DIALECT`], what the parser takes them for.
 //! Invariant: all else is the generic dialect's; each method that it has is listed here.
-//! `^` and `**` bind tighter than `*` and looser than a sign, from left to right: `-2 ^ 2` is 4, `2 ^ 3 ^ 2` is 64.
+//! `^` and `**` bind tighter than `*` and looser than a sign, from left to right: `-2 ^ 2` is 4, `2 ^ 3 ^ 2` is 64. Operators on
+//! bits and `@` bind as `||` does, looser than `+`, from left to right, as in PostgreSQL.
 //! DuckDB's own is not it, though we follow DuckDB's functions: there `f(a = b)` is a named argument, so `count_if(a = 1)`
 //! would not parse.
 //! Not here: forms of ours within expressions (expression_forms.rs), what DataFusion does not plan (statement.rs,
@@ -184,7 +185,7 @@ impl Dialect for GrouseDialect {
         let op = match parser.peek_token_ref().token {
             Token::Minus => UnaryOperator::Minus,
             Token::Plus => UnaryOperator::Plus,
-            _ => return expression_forms::prefix(parser),
+            _ => return expression_forms::prefix(self, parser),
         };
         parser.advance_token();
         let signed = parser.parse_subexpr(POWER);

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax,
-    OneOrManyWithParens, Subscript, TypedString, VisitorMut,
+    OneOrManyWithParens, Subscript, TypedString, UnaryOperator, VisitorMut,
 };
 use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -26,9 +26,23 @@ use crate::sql::walk::Walk;
 /// JSON's arrows bind more tightly than comparisons and arithmetic, less tightly than casts.
 const ARROW: u8 = 45;
 
-/// An operand that begins with LAMBDA, is a list comprehension, or a literal of a type that the parser does not know.
-pub(in crate::sql) fn prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+/// An operand that begins with LAMBDA, `@` or `~`, is a list comprehension, or a literal of a type that the parser does not know.
+pub(in crate::sql) fn prefix(
+    dialect: &dyn Dialect,
+    parser: &mut Parser<'_>,
+) -> Option<Result<Expr, ParserError>> {
     match &parser.peek_token_ref().token {
+        Token::AtSign => {
+            let operand = behind_sign(dialect, parser);
+            Some(operand.map(|operand| call("abs", vec![operand])))
+        }
+        Token::Tilde => {
+            let operand = behind_sign(dialect, parser);
+            Some(operand.map(|operand| Expr::UnaryOp {
+                op: UnaryOperator::BitwiseNot,
+                expr: Box::new(operand),
+            }))
+        }
         Token::Word(word) if is(word, "LAMBDA") && is_lambda(parser) => Some(lambda(parser)),
         Token::Word(word) if word.quote_style.is_none() && is_text(parser, 1) => {
             let data_type = named_type(&word.value)?;
@@ -59,6 +73,12 @@ pub(in crate::sql) fn prefix(parser: &mut Parser<'_>) -> Option<Result<Expr, Par
         }
         _ => grouping(parser),
     }
+}
+
+/// The operand of a sign that binds as operators on bits do, behind which a sum may stand: `~5 + 1` is `~(5 + 1)`.
+fn behind_sign(dialect: &dyn Dialect, parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    parser.advance_token();
+    parser.parse_subexpr(dialect.prec_value(Precedence::Pipe))
 }
 
 /// Whether a text in single quotes is the token at `nth`.
@@ -128,8 +148,13 @@ fn grouping(parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
 pub(in crate::sql) fn precedence(dialect: &dyn Dialect, parser: &Parser<'_>) -> Option<u8> {
     match &parser.peek_token_ref().token {
         Token::Arrow | Token::LongArrow | Token::HashArrow | Token::HashLongArrow => Some(ARROW),
-        // Below sums: 'n' || x + 1.
-        Token::StringConcat => Some(dialect.prec_value(Precedence::Pipe)),
+        // Below sums, from left to right: 'n' || x + 1, and 1 | 2 & 4 is (1 | 2) & 4.
+        Token::StringConcat
+        | Token::Pipe
+        | Token::Ampersand
+        | Token::ShiftLeft
+        | Token::ShiftRight
+        | Token::Sharp => Some(dialect.prec_value(Precedence::Pipe)),
         Token::Word(word) if is(word, "GLOB") => {
             let pattern = &parser.peek_nth_token_ref(1).token;
             let is_pattern = matches!(pattern, Token::SingleQuotedString(_) | Token::LParen);

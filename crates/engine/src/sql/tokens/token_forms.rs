@@ -18,7 +18,6 @@ use crate::error::{Error, Result};
 use crate::functions::Exclusion;
 use crate::sql::dialect::DIALECT;
 use crate::sql::fixes::exclusions;
-use crate::sql::tokens::Written;
 use crate::sql::tokens::nesting;
 use crate::sql::tokens::word_names::name_words;
 pub(crate) use samples::RESERVOIR;
@@ -27,24 +26,25 @@ use samples::SampleClause;
 /// The first key of `GROUP BY DISTINCT …`.
 pub(crate) const GROUP_DISTINCT: &str = "group by distinct";
 
-/// `@(x)`, the absolute value, as a call; the tokenizer takes `@(x` for a word.
+/// `@x`, the absolute value, as an operator before its operand; the tokenizer takes `@x` and `@(x` for words.
 fn absolute(tokens: Vec<TokenWithSpan>) -> Result<Vec<TokenWithSpan>> {
-    let inner = |token: &TokenWithSpan| match &token.token {
+    let operand = |token: &TokenWithSpan| match &token.token {
         Token::Word(word) if word.quote_style.is_none() => {
-            word.value.strip_prefix("@(").map(str::to_owned)
+            let operand = word.value.strip_prefix('@')?;
+            (!operand.starts_with('@')).then(|| operand.to_owned())
         }
         _ => None,
     };
     let mut split = Vec::with_capacity(tokens.len());
     for token in tokens {
-        let Some(inner) = inner(&token) else {
+        let Some(operand) = operand(&token) else {
             split.push(token);
             continue;
         };
-        split.extend(Written::at(token.span).sql("abs (").tokens);
-        let inner = Tokenizer::new(&DIALECT, &inner).tokenize();
-        let inner = inner.map_err(tokenizer_error)?.into_iter();
-        split.extend(inner.map(|inner| TokenWithSpan::new(inner, token.span)));
+        split.push(TokenWithSpan::new(Token::AtSign, token.span));
+        let operand = Tokenizer::new(&DIALECT, &operand).tokenize();
+        let operand = operand.map_err(tokenizer_error)?.into_iter();
+        split.extend(operand.map(|part| TokenWithSpan::new(part, token.span)));
     }
     Ok(split)
 }
