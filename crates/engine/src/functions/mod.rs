@@ -80,6 +80,7 @@ pub(crate) use casts::intervals::Interval;
 pub(crate) use casts::near_doubles::{NEAR_SECONDS, near_seconds, within_float};
 pub(crate) use casts::nested_casts::{Halves, is_nested_cast, nested_cast};
 pub(crate) use casts::numbered_days::date_of_number;
+pub(crate) use casts::spans::{interval_of_span, is_span_cast};
 pub(crate) use casts::text_casts::{is_text_cast, read_strings, text_cast};
 pub(crate) use casts::unsigned_huge::{TRY_UNSIGNED_HUGE, UNSIGNED_HUGE};
 pub(crate) use casts::uuid_text::{TRY_UUID, UUID};

@@ -86,6 +86,7 @@ fn planner_passes() -> Vec<Pass<ExpressionPlanner>> {
         First, ByDataFusion, exclusions::Exclusions,              "sum(x) OVER (… EXCLUDE TIES): what the call is otherwise, with frames that leave rows out";
         First, ByDataFusion, settled_types::SettleOperands,       "a CASE that is an operand has the type of all its branches";
         First, ByDataFusion, decimal_quotients::DecimalQuotients, "x / y of decimals: a DOUBLE, and an error by zero";
+        First, ByDataFusion, day_spans::DaySpans,                 "day + (t - u) of timestamps t and u → day + an interval";
         First, ByDataFusion, signed_counts::SignedCounts,         "row_number(), rank(), count_distinct(x) → their CAST AS BIGINT";
         First, ByDataFusion, text_parts::TextParts,               "s[2:3] of a string → substr(s, 2, 2)";
         First, ByDataFusion, list_items::ListItems,               "array_agg(DISTINCT x)[2] → array_element(array_agg(DISTINCT x), 2)";

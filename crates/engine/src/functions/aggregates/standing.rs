@@ -121,7 +121,10 @@ impl ExprPlanner for StandingFunctions {
         raw: RawBinaryExpr,
         schema: &DFSchema,
     ) -> Result<PlannerResult<RawBinaryExpr>> {
-        let is_interval = |expr: &Expr| matches!(expr.get_type(schema), Ok(DataType::Interval(_)));
+        let is_interval = |expr: &Expr| {
+            let of = expr.get_type(schema);
+            of.is_ok_and(|of| matches!(of, DataType::Interval(_) | DataType::Duration(_)))
+        };
         if matches!(raw.op, BinaryOperator::StringConcat) {
             let is_null = |side: &Expr| matches!(side, Expr::Literal(value, _) if value.is_null());
             let list_type = |list: &Expr, other: &Expr| {

@@ -21,6 +21,7 @@ pub(in crate::functions) mod numbered_days;
 pub(in crate::functions) mod nested_casts;
 pub(in crate::functions) mod decimal_doubles;
 pub(in crate::functions) mod near_doubles;
+pub(in crate::functions) mod spans;
 
 use datafusion::logical_expr::ScalarUDF;
 
@@ -36,6 +37,7 @@ pub(in crate::functions) fn kinds() -> Vec<FunctionKind<ScalarUDF>> {
         scalar::<own_cast::CastFunction<decimal_doubles::NearestDouble>>(),
         scalar::<own_cast::CastFunction<nested_casts::NestedCast>>(),
         scalar::<own_cast::CastFunction<numbered_days::DateOfNumber>>(),
+        scalar::<own_cast::CastFunction<spans::IntervalOfSpan>>(),
         scalar::<own_cast::CastFunction<text_casts::TextCast>>(),
         scalar::<own_cast::CastFunction<value_text::TextOfValue>>(),
         scalar::<zones::Zoned>(),

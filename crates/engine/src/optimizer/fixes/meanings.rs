@@ -23,9 +23,9 @@ use datafusion::logical_expr::{
 
 use super::{each_named, each_plan};
 use crate::functions::{
-    NEAR_SECONDS, WHOLE_QUOTIENT, between, half_to_even, is_coarser, like_pattern, near_seconds,
-    nearest_times, operation_on_bits, part_of_interval, plain_quotient, similar_pattern,
-    with_sql_format, within_float,
+    NEAR_SECONDS, WHOLE_QUOTIENT, between, half_to_even, interval_of_span, is_coarser,
+    like_pattern, near_seconds, nearest_times, operation_on_bits, part_of_interval, plain_quotient,
+    similar_pattern, with_sql_format, within_float,
 };
 use crate::optimizer::fixes::types::compared::in_scope;
 
@@ -323,13 +323,26 @@ fn has_items(call: &ScalarFunction, schema: &DFSchema) -> bool {
         && matches!(call.args.as_slice(), [list, items] if is_list(list) && is_list(items) && !is_compact(items))
 }
 
-/// `extract(part FROM interval)`.
+/// `extract(part FROM interval)`; what lies between two timestamps is one.
 fn extracted(call: &ScalarFunction, schema: &DFSchema) -> Option<Expr> {
-    let [Expr::Literal(part, _), interval] = call.args.as_slice() else {
+    let [Expr::Literal(name, _), interval] = call.args.as_slice() else {
         return None;
     };
-    let part = part.try_as_str().flatten()?;
-    let is_interval = matches!(interval.get_type(schema).ok()?, DataType::Interval(_));
-    let is_extracted = call.func.name() == "date_part" && is_interval;
-    is_extracted.then(|| part_of_interval(part, interval.clone()))?
+    let part = name.try_as_str().flatten()?;
+    if call.func.name() != "date_part" {
+        return None;
+    }
+    match interval.get_type(schema).ok()? {
+        DataType::Interval(_) => part_of_interval(part, interval.clone()),
+        DataType::Duration(_) => {
+            let interval = interval_of_span(interval.clone());
+            let of_interval = part_of_interval(part, interval.clone());
+            let of_datafusion = || {
+                let name = Expr::Literal(name.clone(), None);
+                call.func.call(vec![name, interval])
+            };
+            Some(of_interval.unwrap_or_else(of_datafusion))
+        }
+        _ => None,
+    }
 }

@@ -14,6 +14,7 @@ pub(in crate::optimizer) mod decimals;
 pub(in crate::optimizer) mod beside_integers;
 pub(in crate::optimizer) mod decimal_columns;
 pub(in crate::optimizer) mod decimal_quotients;
+pub(in crate::optimizer) mod day_spans;
 pub(in crate::optimizer) mod rounded;
 pub(in crate::optimizer) mod compared_casts;
 pub(in crate::optimizer) mod timestamps;

@@ -3,7 +3,8 @@
 //! In: a plan whose types are known. Out: the same plan, with functions of ours in the place of casts. Strings become dates,
 //! timestamps, intervals, bytes and lists; timestamps, intervals, bytes, lists and structs become strings. Parts of lists and
 //! structs are cast as they are alone, and `array_to_string` writes them so. Quotients of decimals are rounded, long decimals
-//! become the nearest double, timestamps with a zone go by its clock, codes are cast by the values that rows have.
+//! become the nearest double. Differences of timestamps become intervals with days, timestamps with a zone go by its clock, codes
+//! are cast by the values that rows have.
 //! Invariant: names stay.
 //! Not here: the functions (functions/); numbers that are rounded (meanings.rs), because type coercion never rounds.
 
@@ -18,9 +19,10 @@ use datafusion::logical_expr::{
 };
 
 use crate::functions::{
-    Halves, date_of_number, decimal_quotient, is_bytes_cast, is_long_decimal, is_nested_cast,
-    is_text_cast, is_written_here, is_zone_cast, is_zone_sum, nearest_double, nested_cast,
-    read_strings, text_cast, text_of_bytes, text_of_value, zone_cast, zone_sum,
+    Halves, date_of_number, decimal_quotient, interval_of_span, is_bytes_cast, is_long_decimal,
+    is_nested_cast, is_span_cast, is_text_cast, is_written_here, is_zone_cast, is_zone_sum,
+    nearest_double, nested_cast, read_strings, text_cast, text_of_bytes, text_of_value, zone_cast,
+    zone_sum,
 };
 use crate::optimizer::fixes::types::compared::in_scope;
 use crate::optimizer::fixes::{each_named, each_plan};
@@ -163,6 +165,9 @@ fn own_cast(expr: &mut Expr, to: &DataType, is_try: bool, schema: &DFSchema) -> 
     }
     if *to == DataType::Date32 && of.is_integer() {
         return Some(date_of_number(take(), is_try));
+    }
+    if is_span_cast(&of, to) {
+        return Some(interval_of_span(take()));
     }
     match (&of, to) {
         (of, DataType::Boolean) if of.is_decimal() => {
