@@ -198,6 +198,7 @@ pub fn register(context: &SessionContext) {
     let scalars = scalars
         .chain(casts::uuid_text::functions())
         .chain(arithmetic::many_places::functions())
+        .chain(arithmetic::whole_numbers::functions())
         .chain(casts::unsigned_huge::functions())
         .chain([backward_slices::slices(), list_membership::membership()])
         .chain(ranges::functions())

@@ -10,5 +10,6 @@ pub(in crate::functions) mod domains;
 pub(in crate::functions) mod signed;
 pub(in crate::functions) mod rounding;
 pub(in crate::functions) mod many_places;
+pub(in crate::functions) mod whole_numbers;
 pub(in crate::functions) mod decimal_quotient;
 pub(in crate::functions) mod bits;
