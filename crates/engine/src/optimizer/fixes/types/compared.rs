@@ -122,6 +122,7 @@ fn fix_part(mut part: Expr, schema: &DFSchema) -> Result<Transformed<Expr>> {
             }
             beside_integers::beside_subquery(expr, subquery, schema)?
                 || decimal_columns::beside_subquery(expr, subquery, schema)?
+                || timestamps::beside_subquery(expr, subquery, schema)?
         }
         Expr::InList(list) => {
             let mut operands = vec![list.expr.as_mut()];

@@ -6,9 +6,14 @@
 //! Invariant: a comparison loses nothing by that, because no nanosecond is as far.
 //! Not here: literals (sql/fixes/far_timestamps.rs); timestamps within the range, which stay in nanoseconds.
 
+use std::sync::Arc;
+
 use datafusion::arrow::datatypes::{DataType, TimeUnit};
-use datafusion::common::{DFSchema, ScalarValue};
-use datafusion::logical_expr::{Between, Cast, Expr, ExprSchemable, Operator, binary_expr};
+use datafusion::common::{Column, DFSchema, Result, ScalarValue};
+use datafusion::logical_expr::logical_plan::Subquery;
+use datafusion::logical_expr::{
+    Between, Cast, Expr, ExprSchemable, LogicalPlanBuilder, Operator, binary_expr,
+};
 
 use crate::functions::{midnight, nanos_of_day};
 use crate::sql::fixes::far_timestamps::is_far;
@@ -94,6 +99,44 @@ pub(in crate::optimizer::fixes) fn beside_days(
         **operand = changed;
     }
     true
+}
+
+/// Days beside a subquery of timestamps, or timestamps beside one of days, as one type that has the order of both; whether one was
+/// changed.
+pub(in crate::optimizer::fixes) fn beside_subquery(
+    expr: &mut Expr,
+    subquery: &mut Subquery,
+    schema: &DFSchema,
+) -> Result<bool> {
+    let of = expr.get_type(schema)?;
+    let plan = &subquery.subquery;
+    let Some((table, field)) = plan.schema().iter().next() else {
+        return Ok(false);
+    };
+    match (&of, field.data_type()) {
+        (DataType::Date32, DataType::Timestamp(unit, None)) if !is_near_day(expr) => {
+            *expr = clock_of(std::mem::take(expr), *unit);
+        }
+        (DataType::Timestamp(unit, None), DataType::Date32) => {
+            let day = Expr::Column(Column::from((table, field)));
+            let clock = clock_of(day, *unit).alias(field.name());
+            let days = LogicalPlanBuilder::from(plan.as_ref().clone());
+            subquery.subquery = Arc::new(days.project([clock])?.build()?);
+        }
+        _ => return Ok(false),
+    }
+    Ok(true)
+}
+
+/// The timestamp that a day is beside those of a unit.
+fn clock_of(day: Expr, unit: TimeUnit) -> Expr {
+    match unit {
+        TimeUnit::Nanosecond => midnight(day),
+        _ => {
+            let to = DataType::Timestamp(TimeUnit::Microsecond, None);
+            Expr::Cast(Cast::new(Box::new(day), to))
+        }
+    }
 }
 
 /// Gives a far day as it is written, and the timestamps without a zone that are results beside it, microseconds. False if they are
