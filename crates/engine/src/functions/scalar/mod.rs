@@ -13,6 +13,7 @@ mod units;
 mod dates;
 mod date_formats;
 mod strings;
+mod paths;
 mod formatted;
 mod eras;
 mod likeness;
@@ -22,6 +23,7 @@ mod list_aggregates;
 mod joined;
 mod numbers;
 mod encodings;
+mod digests;
 mod json_text;
 mod json;
 mod json_written;
@@ -51,6 +53,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
     ];
     let strings = [
         strings::functions(),
+        paths::functions(),
         formatted::functions(),
         likeness::functions(),
     ];
@@ -61,6 +64,7 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         joined::functions(),
         numbers::functions(),
         encodings::functions(),
+        digests::functions(),
         json::functions(),
         json_written::functions(),
         json_shapes::functions(),

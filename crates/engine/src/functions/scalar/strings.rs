@@ -2,17 +2,17 @@
 //!
 //! In: strings. Out: strings, lists of strings, numbers.
 //! Invariant: places and lengths count characters, but for `strlen`, which counts bytes.
-//! Not here: regular expressions (regexp.rs), `format` and `printf` (formatted.rs), likeness (likeness.rs).
+//! Not here: regular expressions (regexp.rs), `format` and `printf` (formatted.rs), likeness (likeness.rs), paths (paths.rs).
 
 use datafusion::arrow::array::{
-    Array, ArrayRef, AsArray, Int32Array, ListBuilder, StringViewArray, StringViewBuilder,
+    Array, ArrayRef, Int32Array, ListBuilder, StringViewArray, StringViewBuilder,
 };
 use datafusion::arrow::datatypes::{DataType, Field};
 use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::expr_fn;
 use datafusion::functions_nested::expr_fn::{array_length, array_reverse};
 use datafusion::logical_expr::{Expr, ScalarUDF, cast as cast_to, lit, when};
-use icu_normalizer::DecomposingNormalizer;
+use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
 
 use super::definition::{CallArguments, CallForm, Definition, rows, stands};
 use super::kinds::{ParameterKind, list_of};
@@ -25,10 +25,7 @@ const TEXT_TEXT: &[CallForm] = &[&[ParameterKind::Text, ParameterKind::Text]];
 /// The functions.
 pub(super) fn functions() -> Vec<ScalarUDF> {
     let all = lengths().into_iter().chain(cases()).chain(splits());
-    all.chain(paths())
-        .chain(sizes())
-        .map(ScalarUDF::from)
-        .collect()
+    all.chain(sizes()).map(ScalarUDF::from).collect()
 }
 
 fn text_type(_: &[DataType]) -> Result<DataType> {
@@ -89,6 +86,7 @@ fn cases() -> Vec<Definition> {
             Ok(expr_fn::ends_with(text, end))
         }),
         rows("strip_accents", TEXT, text_type, strip_accents),
+        rows("nfc_normalize", TEXT, text_type, composed),
         rows("url_encode", TEXT, text_type, |call| {
             let strings = call.strings(0);
             call.each::<StringViewArray, _>(|row| Ok(Some(url_encoded(strings.value(row)))))
@@ -147,6 +145,15 @@ fn strip_accents(call: &CallArguments) -> Result<ArrayRef> {
     })
 }
 
+/// Letters with the marks that stand on them as one character, where there is one.
+fn composed(call: &CallArguments) -> Result<ArrayRef> {
+    let strings = call.strings(0);
+    let compose = ComposingNormalizer::new_nfc();
+    call.each::<StringViewArray, _>(|row| {
+        Ok(Some(compose.normalize(strings.value(row)).into_owned()))
+    })
+}
+
 /// Bytes that are no letters, digits, `-`, `_`, `.` or `~` as `%` and two digits.
 fn url_encoded(text: &str) -> String {
     let mut encoded = String::with_capacity(text.len());
@@ -185,25 +192,7 @@ fn url_decoded(text: &str) -> Option<String> {
 fn splits() -> Vec<Definition> {
     let list = |_: &[DataType]| Ok(list_of(DataType::Utf8View));
     let split = rows("string_split", TEXT_TEXT, list, string_split);
-    vec![
-        split.also("str_split"),
-        split.also("split"),
-        split,
-        rows("parse_path", TEXT, list, |call| {
-            lists_of_strings(call, |row, parts| {
-                let path = call.strings(0).value(row);
-                if path.starts_with('/') {
-                    parts.push("/".to_owned());
-                }
-                parts.extend(
-                    path.split('/')
-                        .filter(|part| !part.is_empty())
-                        .map(str::to_owned),
-                );
-                Ok(())
-            })
-        }),
-    ]
+    vec![split.also("str_split"), split.also("split"), split]
 }
 
 /// A list of strings per row; NULL where the first argument is.
@@ -241,35 +230,6 @@ fn string_split(call: &CallArguments) -> Result<ArrayRef> {
         }
         Ok(())
     })
-}
-
-fn paths() -> Vec<Definition> {
-    const FORMS: &[CallForm] = &[
-        &[ParameterKind::Text],
-        &[ParameterKind::Text, ParameterKind::Boolean],
-    ];
-    vec![
-        rows("parse_filename", FORMS, text_type, |call| {
-            let (strings, trims) = (call.strings(0), call.args.get(1));
-            call.each::<StringViewArray, _>(|row| {
-                let path = strings.value(row);
-                let name = path.rsplit(['/', '\\']).next().unwrap_or(path);
-                let trim = trims.is_some_and(|trims| trims.as_boolean().value(row));
-                let name = match name.rsplit_once('.') {
-                    Some((stem, _)) if trim => stem,
-                    _ => name,
-                };
-                Ok(Some(name.to_owned()))
-            })
-        }),
-        rows("parse_dirpath", TEXT, text_type, |call| {
-            let strings = call.strings(0);
-            call.each::<StringViewArray, _>(|row| {
-                let folder = strings.value(row).rsplit_once(['/', '\\']);
-                Ok(Some(folder.map_or("", |(folder, _)| folder).to_owned()))
-            })
-        }),
-    ]
 }
 
 fn sizes() -> Vec<Definition> {
