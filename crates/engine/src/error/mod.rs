@@ -310,6 +310,24 @@ impl Error {
         }
     }
 
+    /// The same error without a place that lies behind these lines.
+    pub(crate) fn within_lines(mut self, lines: u64) -> Error {
+        match self {
+            Error::Syntax { message, line, .. } if line > lines => Error::Syntax {
+                message,
+                line: 1,
+                column: 1,
+            },
+            Error::Placed { error, position } if position.line > lines => *error,
+            _ => {
+                if let Some(own) = self.own_position() {
+                    *own = own.filter(|position| position.line <= lines);
+                }
+                self
+            }
+        }
+    }
+
     /// The same error in a script in which its statement starts at `start`.
     pub fn moved_to(mut self, start: Position) -> Error {
         let moved = |line: &mut u64, column: &mut u64| {

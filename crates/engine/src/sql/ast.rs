@@ -11,13 +11,16 @@ use datafusion::sql::sqlparser::ast::{
     ObjectName, ObjectNamePart, Query, SelectItem, Statement as SqlStatement, TableFactor,
     TableWithJoins, Value, ValueWithSpan,
 };
-use datafusion::sql::sqlparser::tokenizer::{Location, Span};
+use datafusion::sql::sqlparser::tokenizer::{Location, Span, TokenWithSpan, Tokenizer};
 
 use crate::error::{Error, Position, Result};
 use crate::sql::dialect::DIALECT;
 
 /// Nesting that rewritten text may have: it wraps what a user wrote.
 const NESTING_MAX: usize = 400;
+
+/// Lines that a user's text may have. Places of text of ours lie behind them: names in it are told apart by their places, too.
+pub(crate) const LINES_MAX: u64 = 1 << 40;
 
 /// A name in double quotes.
 pub(crate) fn quoted(name: &str) -> Ident {
@@ -172,7 +175,7 @@ pub(crate) fn parse_query(text: &str) -> Result<Box<Query>> {
 
 /// The statement that `text` is.
 pub(crate) fn parse_statement(text: &str) -> Result<DataFusionStatement> {
-    let mut parser = DFParserBuilder::new(text)
+    let mut parser = DFParserBuilder::new(tokens_of(text)?)
         .with_dialect(&DIALECT)
         .with_recursion_limit(NESTING_MAX)
         .build()?;
@@ -189,7 +192,7 @@ fn no_query(text: &str) -> Error {
 
 /// The expression that `text` is.
 pub(crate) fn parse_expr(text: &str) -> Result<Expr> {
-    let mut parser = DFParserBuilder::new(text)
+    let mut parser = DFParserBuilder::new(tokens_of(text)?)
         .with_dialect(&DIALECT)
         .with_recursion_limit(NESTING_MAX)
         .build()?;
@@ -199,6 +202,17 @@ pub(crate) fn parse_expr(text: &str) -> Result<Expr> {
 }
 
 /// The tables of a FROM, those of its joins too.
+/// The tokens of text of ours, which differ in their places from one another and from those of the user's text.
+fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>> {
+    let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
+    let mut tokens = tokens.map_err(|_| no_query(text))?;
+    for token in &mut tokens {
+        token.span.start.line += LINES_MAX;
+        token.span.end.line += LINES_MAX;
+    }
+    Ok(tokens)
+}
+
 pub(crate) fn factors(from: &[TableWithJoins]) -> impl Iterator<Item = &TableFactor> {
     from.iter().flat_map(|table| {
         let joined = table.joins.iter().map(|join| &join.relation);
@@ -206,9 +220,9 @@ pub(crate) fn factors(from: &[TableWithJoins]) -> impl Iterator<Item = &TableFac
     })
 }
 
-/// The place in the text; none of what no text has.
+/// The place in the user's text; none of what it does not have.
 pub(crate) fn position_of(at: Location) -> Option<Position> {
-    (at.line > 0).then_some(Position {
+    (1..=LINES_MAX).contains(&at.line).then_some(Position {
         line: at.line,
         column: at.column,
     })

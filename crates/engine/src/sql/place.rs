@@ -13,6 +13,7 @@ use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenWithSpan, Toke
 
 use crate::error::{Error, Position};
 use crate::scan::format::is_extension;
+use crate::sql::ast::LINES_MAX;
 use crate::sql::dialect::DIALECT;
 use crate::sql::place::named_places::{When, place_of, word};
 use crate::sql::place::names::{with_names, with_written_names};
@@ -87,7 +88,8 @@ pub(crate) fn told_of_run(error: Error, functions: &dyn FunctionRegistry, text: 
 }
 
 /// The error with what the text of the statement says of it.
-fn placed(mut error: Error, when: When, text: &str) -> Error {
+fn placed(error: Error, when: When, text: &str) -> Error {
+    let mut error = error.within_lines(LINES_MAX);
     let Ok(tokens) = Tokenizer::new(&DIALECT, text).tokenize_with_location() else {
         return error;
     };
@@ -160,7 +162,9 @@ fn unknown_column(
     tokens: &[TokenWithSpan],
 ) -> Error {
     let last = name.rsplit('.').next().unwrap_or(&name);
-    let position = position.or_else(|| named(last, tokens));
+    let position = position
+        .or_else(|| qualified(&name, tokens))
+        .or_else(|| named(last, tokens));
     let here = position.and_then(|position| at(position, tokens));
     if let Some(Token::Word(word)) = here.map(|at| &tokens[at].token)
         && word.quote_style == Some('"')
@@ -187,6 +191,18 @@ fn start(token: &TokenWithSpan) -> Position {
 /// The place of a word.
 fn named(name: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
     word(name, tokens).map(|at| start(&tokens[at]))
+}
+
+/// The place of a name of two parts, `a.b`.
+fn qualified(name: &str, tokens: &[TokenWithSpan]) -> Option<Position> {
+    let (table, column) = name.rsplit_once('.')?;
+    let table = table.rsplit('.').next().unwrap_or(table);
+    let is = |token: &TokenWithSpan, name: &str| matches!(&token.token, Token::Word(word) if word.value.eq_ignore_ascii_case(name));
+    let mut threes = tokens.windows(3);
+    let found = threes.find(|three| {
+        is(&three[0], table) && three[1].token == Token::Period && is(&three[2], column)
+    });
+    found.map(|three| start(&three[0]))
 }
 
 /// A syntax error with what may have been meant.

@@ -41,6 +41,36 @@ fn syntax_errors_have_a_position() {
     }
 }
 
+/// What a statement stands for is text of ours, whose places mean nothing to whoever wrote the statement.
+#[test]
+fn places_are_those_of_the_text_that_was_written() {
+    let session = session();
+    rows(&session, "CREATE TABLE t(id INT PRIMARY KEY, v INT)");
+    for marked in [
+        "DELETE FROM t RETURNING ^nope",
+        "DELETE FROM t RETURNING ^t.nope",
+        "INSERT INTO t VALUES (1, 2) RETURNING id, ^nope",
+        "INSERT INTO t VALUES (1, 2) ON CONFLICT (id) DO UPDATE SET v = ^nope",
+        "UPDATE t SET v = ^nope FROM t AS o WHERE t.id = o.id",
+        "UPDATE t SET v = 1 FROM t AS o WHERE t.id =\n ^o.nope",
+        "MERGE INTO t USING t AS n ON t.id = ^n.nope WHEN MATCHED THEN DELETE",
+        "MERGE INTO t USING t AS n ON t.id = n.id WHEN MATCHED THEN UPDATE SET v = ^n.nope",
+    ] {
+        let sql = marked.replace('^', "");
+        if sql.contains("CONFLICT") {
+            rows(&session, "INSERT INTO t VALUES (1, 1)");
+        }
+        let place = marked.find('^').unwrap();
+        let lines: Vec<&str> = marked[..place].split('\n').collect();
+        let expected = Position {
+            line: lines.len() as u64,
+            column: lines.last().unwrap().len() as u64 + 1,
+        };
+        let error = error(&session, &sql);
+        assert_eq!(error.position(), Some(expected), "{sql}: {error}");
+    }
+}
+
 #[test]
 fn unknown_columns_have_a_position_and_neighbours() {
     match error(&with_table(), "SELECT id,\n  nme FROM people") {

@@ -22,6 +22,7 @@ use datafusion::sql::sqlparser::ast::{Ident, ObjectName, ObjectNamePart};
 use datafusion::sql::sqlparser::tokenizer::Location;
 
 use crate::error::{Error, Result};
+use crate::sql::ast::position_of;
 
 /// Refuses a statement with a clause that DataFusion would drop.
 pub(crate) fn check(
@@ -115,7 +116,7 @@ impl StatementWalk<'_> {
     }
 
     fn pass(&mut self, at: Location) {
-        if at.line > 0 {
+        if position_of(at).is_some() {
             self.near = at;
         }
     }
