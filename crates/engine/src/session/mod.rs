@@ -79,8 +79,7 @@ use crate::session::remote::RemoteExecution;
 use crate::session::workers::Workers;
 use crate::sql::copy::{self, Columns};
 use crate::sql::definitions::Definitions;
-use crate::sql::expand::{Catalog, Column, TableFacts};
-use crate::sql::expand::{default_values, hidden, outer_fields};
+use crate::sql::expand::{self, Catalog, Column, TableFacts, default_values, hidden, outer_fields};
 use crate::sql::fixes::inner_values::ValuesPlanner;
 use crate::sql::fixes::samples::SamplePlanner;
 use crate::sql::naming::{named_casts, repeated_names, spelling, using};
@@ -371,7 +370,7 @@ impl Session {
             session: self,
             state: &state,
         };
-        if let Some(query) = self.change_table(&planning, &statement, &params).await? {
+        if let Some(query) = self.run_now(&planning, &mut statement, &params).await? {
             return Ok(query);
         }
         let plan = self.logical(&planning, statement, text, params).await?;
@@ -412,6 +411,17 @@ impl Session {
             true => query.changing_rows(),
             false => query,
         })
+    }
+
+    /// Runs a statement that is not DataFusion's; `None` of any other.
+    async fn run_now(
+        &self,
+        planning: &Planning<'_>,
+        statement: &mut DataFusionStatement,
+        params: &Params,
+    ) -> Result<Option<Query>> {
+        expand::expand_change(statement, planning)?;
+        self.change_table(planning, statement, params).await
     }
 
     /// What DataFusion makes of a plan; one that changes the session's tables has its effect now, among the names of the session.

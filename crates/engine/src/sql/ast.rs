@@ -8,7 +8,7 @@ use datafusion::sql::parser::DFParserBuilder;
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, ObjectNamePart, Query, SelectItem, Statement as SqlStatement, TableFactor,
+    ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement as SqlStatement, TableFactor,
     TableWithJoins, Value, ValueWithSpan,
 };
 use datafusion::sql::sqlparser::tokenizer::{Location, Span, TokenWithSpan, Tokenizer};
@@ -173,6 +173,22 @@ pub(crate) fn parse_query(text: &str) -> Result<Box<Query>> {
     }
 }
 
+/// A query that is nothing but another one.
+pub(crate) fn around(query: Query) -> Query {
+    Query {
+        with: None,
+        body: Box::new(SetExpr::Query(Box::new(query))),
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks: Vec::new(),
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators: Vec::new(),
+    }
+}
+
 /// The statement that `text` is.
 pub(crate) fn parse_statement(text: &str) -> Result<DataFusionStatement> {
     let mut parser = DFParserBuilder::new(tokens_of(text)?)
@@ -184,6 +200,17 @@ pub(crate) fn parse_statement(text: &str) -> Result<DataFusionStatement> {
         (Some(statement), true) => Ok(statement),
         _ => Err(no_query(text)),
     }
+}
+
+/// The tokens of text of ours, which differ in their places from one another and from those of the user's text.
+fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>> {
+    let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
+    let mut tokens = tokens.map_err(|_| no_query(text))?;
+    for token in &mut tokens {
+        token.span.start.line += LINES_MAX;
+        token.span.end.line += LINES_MAX;
+    }
+    Ok(tokens)
 }
 
 fn no_query(text: &str) -> Error {
@@ -202,17 +229,6 @@ pub(crate) fn parse_expr(text: &str) -> Result<Expr> {
 }
 
 /// The tables of a FROM, those of its joins too.
-/// The tokens of text of ours, which differ in their places from one another and from those of the user's text.
-fn tokens_of(text: &str) -> Result<Vec<TokenWithSpan>> {
-    let tokens = Tokenizer::new(&DIALECT, text).tokenize_with_location();
-    let mut tokens = tokens.map_err(|_| no_query(text))?;
-    for token in &mut tokens {
-        token.span.start.line += LINES_MAX;
-        token.span.end.line += LINES_MAX;
-    }
-    Ok(tokens)
-}
-
 pub(crate) fn factors(from: &[TableWithJoins]) -> impl Iterator<Item = &TableFactor> {
     from.iter().flat_map(|table| {
         let joined = table.joins.iter().map(|join| &join.relation);

@@ -6,6 +6,7 @@
 //! that can never hold nothing is left there, and it would change all rows.
 //! Not here: conditions with subqueries, of which DataFusion finds nothing either (planned/ refuses them).
 
+pub(in crate::sql) mod leading_with;
 pub(in crate::sql) mod assigned_lists;
 pub(in crate::sql) mod constraints;
 pub(crate) mod free_names;

@@ -243,6 +243,17 @@ impl Dialect for GrouseDialect {
         Some(second.map(|second| form(Box::new(expr.clone()), Box::new(second))))
     }
 
+    /// ON of `INSERT INTO t SELECT 1 ON CONFLICT DO NOTHING` is no alias.
+    fn is_select_item_alias(
+        &self,
+        explicit: bool,
+        word: &Keyword,
+        parser: &mut Parser<'_>,
+    ) -> bool {
+        let is_conflict = !explicit && *word == Keyword::ON && begins_conflict(parser);
+        !is_conflict && GENERIC.is_select_item_alias(explicit, word, parser)
+    }
+
     /// `1_000_000` is a number; token_forms.rs takes the underscores out.
     fn supports_numeric_literal_underscores(&self) -> bool {
         true
@@ -337,6 +348,11 @@ fn is_power(parser: &Parser<'_>) -> bool {
             let touches = parser.peek_token_ref().span.end == second.span.start;
             second.token == Token::Mul && touches
         }
+/// Whether what follows ON is that of INSERT.
+fn begins_conflict(parser: &Parser<'_>) -> bool {
+    matches!(&parser.peek_token_ref().token, Token::Word(word) if word.keyword == Keyword::CONFLICT)
+}
+
         _ => false,
     }
 }

@@ -40,7 +40,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::scan::constraints::KeyKind;
-use crate::sql::ast::{parse_query, quoted};
+use crate::sql::ast::{around, parse_query, quoted};
 use crate::sql::expand::outer_names::Outer;
 use crate::sql::short_forms;
 use crate::sql::statement::visit;
@@ -185,22 +185,6 @@ impl Scope<'_> {
     }
 }
 
-/// A query that is nothing but another one.
-fn around(query: Query) -> Query {
-    Query {
-        with: None,
-        body: Box::new(SetExpr::Query(Box::new(query))),
-        order_by: None,
-        limit_clause: None,
-        fetch: None,
-        locks: Vec::new(),
-        for_clause: None,
-        settings: None,
-        format_clause: None,
-        pipe_operators: Vec::new(),
-    }
-}
-
 /// Expands a statement.
 pub(crate) fn expand(statement: &mut DataFusionStatement, catalog: &dyn Catalog) -> Result<()> {
     let scope = Scope {
@@ -209,6 +193,24 @@ pub(crate) fn expand(statement: &mut DataFusionStatement, catalog: &dyn Catalog)
     };
     let outer = Outer::default();
     done(visit(statement, &mut Expansion { scope, outer }))
+}
+
+/// Expands BY NAME and DEFAULT in a statement of which only parts are planned.
+pub(crate) fn expand_change(
+    statement: &mut DataFusionStatement,
+    catalog: &dyn Catalog,
+) -> Result<()> {
+    let scope = Scope {
+        catalog,
+        frames: Vec::new(),
+    };
+    match statement {
+        DataFusionStatement::Statement(statement) => {
+            by_name::expand_before(statement, catalog)?;
+            default_values::expand_assigned(statement, &scope)
+        }
+        _ => Ok(()),
+    }
 }
 
 struct Expansion<'a> {

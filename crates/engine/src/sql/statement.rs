@@ -25,8 +25,7 @@ use crate::scan::call::FileCall;
 use crate::scan::constraints::Constraints;
 use crate::scan::location::is_location;
 use crate::sql::ast::text as literal;
-use crate::sql::changes::assigned_lists;
-use crate::sql::changes::constraints;
+use crate::sql::changes::{assigned_lists, constraints, inserted_rows, leading_with};
 use crate::sql::copy::{self, Columns};
 use crate::sql::dialect::DIALECT;
 use crate::sql::fixes::brackets::bracket_operands;
@@ -432,6 +431,8 @@ fn option_value(value: &Expr) -> String {
 }
 
 fn datafusion(mut statement: DataFusionStatement) -> Result<Request> {
+    leading_with::move_inside(&mut statement)?;
+    inserted_rows::name_table(&mut statement);
     assigned_lists::set_one_by_one(&mut statement)?;
     // Also before rewrites that put a clause together as text: `- -1` would begin a comment.
     bracket_operands(&mut statement);

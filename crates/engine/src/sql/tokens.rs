@@ -9,6 +9,7 @@
 mod word_forms;
 mod prefix_alias;
 mod lambdas;
+pub(in crate::sql) mod change_forms;
 pub(in crate::sql) mod table_forms;
 pub(in crate::sql) mod query_forms;
 mod word_names;
@@ -51,11 +52,13 @@ const WORDS: [&str; 22] = [
 /// The tokens in forms that the parser takes.
 pub(crate) fn rewrite(tokens: Tokens) -> Result<Tokens> {
     let is_form = tokens.iter().any(|token| may_be_form(&token.token));
-    if !is_form && !query_forms::has_from_first(&tokens) {
+    let is_form = is_form || query_forms::has_from_first(&tokens);
+    if !is_form && !change_forms::has_form(&tokens) {
         return Ok(tokens);
     }
     let is_code = |token: &TokenWithSpan| !matches!(token.token, Token::Whitespace(_));
     let tokens: Tokens = tokens.into_iter().filter(is_code).collect();
+    let tokens = change_forms::rewrite(tokens);
     let tokens = lambdas::rewrite(prefix_alias::rewrite(word_forms::rewrite(tokens)));
     query_forms::rewrite(table_forms::rewrite(tokens)?)
 }

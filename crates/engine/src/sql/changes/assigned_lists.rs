@@ -1,6 +1,6 @@
 //! `UPDATE t SET (a, b) = (1, 2)` as assignments of one column each.
 //!
-//! In: a parsed UPDATE, or INSERT with DO UPDATE. Out: the same, in which each column has a value of its own; a list that is one row of a query stays.
+//! In: a parsed UPDATE, MERGE, or INSERT with DO UPDATE. Out: the same, in which each column has a value of its own; a list that is one row of a query stays.
 //! Invariant: a list has as many values as columns, and no column is set twice.
 //! Not here: queries within UPDATE, which are read once for all columns of a list (changed_rows.rs).
 
@@ -8,8 +8,8 @@ use std::collections::HashSet;
 
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, Expr, Insert, ObjectName, OnConflict, OnConflictAction, OnInsert,
-    Query, SelectItem, SetExpr, Statement as SqlStatement,
+    Assignment, AssignmentTarget, Expr, Insert, MergeAction, ObjectName, OnConflict,
+    OnConflictAction, OnInsert, Query, SelectItem, SetExpr, Statement as SqlStatement,
 };
 
 use crate::error::{Error, Result};
@@ -20,8 +20,8 @@ pub(crate) fn set_one_by_one(statement: &mut DataFusionStatement) -> Result<()> 
     let DataFusionStatement::Statement(statement) = statement else {
         return Ok(());
     };
-    let assigned = match statement.as_mut() {
-        SqlStatement::Update(update) => &mut update.assignments,
+    match statement.as_mut() {
+        SqlStatement::Update(update) => one_by_one(&mut update.assignments),
         SqlStatement::Insert(Insert {
             on:
                 Some(OnInsert::OnConflict(OnConflict {
@@ -29,9 +29,21 @@ pub(crate) fn set_one_by_one(statement: &mut DataFusionStatement) -> Result<()> 
                     ..
                 })),
             ..
-        }) => &mut update.assignments,
-        _ => return Ok(()),
-    };
+        }) => one_by_one(&mut update.assignments),
+        SqlStatement::Merge(merge) => {
+            let actions = merge.clauses.iter_mut().map(|clause| &mut clause.action);
+            for action in actions {
+                if let MergeAction::Update(update) = action {
+                    one_by_one(&mut update.assignments)?;
+                }
+            }
+            Ok(())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn one_by_one(assigned: &mut Vec<Assignment>) -> Result<()> {
     let mut assignments = Vec::new();
     for assignment in std::mem::take(assigned) {
         let Assignment { target, value } = assignment;

@@ -117,7 +117,10 @@ fn deleted(delete: &Delete) -> Option<ChangedRows> {
         && delete.output.is_none()
         && delete.order_by.is_empty()
         && delete.limit.is_none();
-    let reads = delete.using.is_some()
+    // DataFusion knows no other name of the table.
+    let is_named = matches!(&table.relation, TableFactor::Table { alias: Some(_), .. });
+    let reads = is_named
+        || delete.using.is_some()
         || delete.returning.is_some()
         || delete.selection.as_ref().is_some_and(has_query);
     let (table, alias) = target(table)?;

@@ -10,8 +10,8 @@ use std::ops::ControlFlow;
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, ConflictTarget, Expr, Ident, Insert, ObjectName, OnConflict,
-    OnConflictAction, OnInsert, SqliteOnConflict, Statement as SqlStatement, TableObject,
-    VisitorMut,
+    OnConflictAction, OnInsert, SqliteOnConflict, Statement as SqlStatement,
+    TableAliasWithoutColumns, TableObject, VisitorMut,
 };
 
 use crate::error::{Error, Result};
@@ -19,6 +19,7 @@ use crate::sql::ast::{parse_statement, quoted};
 use crate::sql::changes::changed_rows::{HIT, place_of};
 use crate::sql::changes::free_names::FreeNames;
 use crate::sql::changes::returning::Returning;
+use crate::sql::tokens::change_forms::ALIAS;
 use crate::sql::walk::{Walk, done};
 
 /// The table of rows that are there, beside those that are not inserted.
@@ -53,6 +54,28 @@ pub(crate) enum ConflictAction {
     Replace(Vec<Ident>),
 }
 
+/// Gives the table of an INSERT the name that the statement has for it, where a clause may use it.
+pub(in crate::sql) fn name_table(statement: &mut DataFusionStatement) {
+    let statement = match statement {
+        DataFusionStatement::Statement(statement) => statement,
+        DataFusionStatement::Explain(explain) => return name_table(&mut explain.statement),
+        _ => return,
+    };
+    if let SqlStatement::Insert(insert) = statement.as_mut()
+        && let TableObject::TableName(table) = &mut insert.table
+        && let [.., mark, alias] = table.0.as_slice()
+        && mark.as_ident().is_some_and(|mark| mark.value == ALIAS)
+        && let Some(alias) = alias.as_ident().cloned()
+    {
+        table.0.truncate(table.0.len() - 2);
+        let is_used = insert.on.is_some() || insert.returning.is_some();
+        insert.table_alias = is_used.then_some(TableAliasWithoutColumns {
+            explicit: true,
+            alias,
+        });
+    }
+}
+
 /// The INSERT that a statement is, if it has one of the clauses.
 pub(crate) fn of(statement: &DataFusionStatement) -> Result<Option<InsertedRows>> {
     let DataFusionStatement::Statement(statement) = statement else {
@@ -64,7 +87,9 @@ pub(crate) fn of(statement: &DataFusionStatement) -> Result<Option<InsertedRows>
     let TableObject::TableName(table) = &insert.table else {
         return Ok(None);
     };
-    let Some(alias) = table.0.last().and_then(|part| part.as_ident()).cloned() else {
+    let own = table.0.last().and_then(|part| part.as_ident());
+    let alias = insert.table_alias.as_ref().map(|alias| &alias.alias);
+    let Some(alias) = alias.or(own).cloned() else {
         return Ok(None);
     };
     let conflict = conflict_of(insert)?;
@@ -73,7 +98,7 @@ pub(crate) fn of(statement: &DataFusionStatement) -> Result<Option<InsertedRows>
     }
     let mut plain = insert.clone();
     (plain.on, plain.or, plain.returning) = (None, None, None);
-    (plain.replace_into, plain.ignore) = (false, false);
+    (plain.replace_into, plain.ignore, plain.table_alias) = (false, false, None);
     let plain = SqlStatement::Insert(plain);
     Ok(Some(InsertedRows {
         plain: DataFusionStatement::Statement(Box::new(plain)),

@@ -16,11 +16,14 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::{Error, Result};
-use crate::sql::ast::{parse_statement, quoted};
+use crate::sql::ast::{column_name, function_name, parse_statement, plain_arguments, quoted};
 use crate::sql::changes::changed_rows::place_of;
 use crate::sql::changes::free_names::FreeNames;
 use crate::sql::changes::inserted_rows::PLACE;
 use crate::sql::changes::returning::Returning;
+use crate::sql::tokens::change_forms::{
+    BY_NAME, BY_POSITION, DEFAULT_VALUES, NOTHING, USING_COLUMNS, WHOLE_ROW,
+};
 
 /// The rows of the table, with their places.
 pub(crate) const TARGET: &str = "hidden: target";
@@ -36,9 +39,16 @@ pub(crate) struct MergedRows {
     alias: Ident,
     source: TableFactor,
     source_alias: Ident,
-    on: Expr,
+    on: MergeCondition,
     clauses: Vec<Clause>,
     pub returning: Option<Returning>,
+}
+
+/// Which rows belong together.
+enum MergeCondition {
+    On(Expr),
+    /// Those that are equal in these columns.
+    Using(Vec<Ident>),
 }
 
 struct Clause {
@@ -48,12 +58,25 @@ struct Clause {
 }
 
 enum Action {
+    Nothing,
     Update(Vec<Assignment>),
+    /// All columns become those of the source.
+    UpdateRow(RowMatch),
     /// Columns, all where none is named, and their values.
     Insert(Vec<Ident>, Vec<Expr>),
     /// The columns of the source, by their places.
     InsertRow(Vec<Ident>),
+    /// The columns of the source, by their names.
+    InsertNamed,
+    InsertDefaults,
     Delete,
+}
+
+/// Which column of the table has the value of a column of the source.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RowMatch {
+    ByPosition,
+    ByName,
 }
 
 /// What a clause does with rows.
@@ -112,7 +135,7 @@ pub(crate) fn of(statement: &DataFusionStatement) -> Result<Option<MergedRows>> 
         alias,
         source_alias: name_of(source)?,
         source: source.clone(),
-        on: on.as_ref().clone(),
+        on: condition(on),
         clauses: clauses.iter().map(clause).collect::<Result<_>>()?,
         returning,
     }))
@@ -152,6 +175,17 @@ fn name_of(table: &TableFactor) -> Result<Ident> {
     named
         .cloned()
         .ok_or_else(|| refused("USING without a name; write USING (…) AS s"))
+}
+
+fn condition(on: &Expr) -> MergeCondition {
+    if let Expr::Function(call) = on
+        && function_name(call).as_deref() == Some(USING_COLUMNS)
+        && let Some(columns) = plain_arguments(call)
+    {
+        let columns = columns.into_iter().filter_map(column_name);
+        return MergeCondition::Using(columns.cloned().collect());
+    }
+    MergeCondition::On(on.clone())
 }
 
 fn clause(clause: &MergeClause) -> Result<Clause> {
@@ -194,8 +228,15 @@ fn inserted(insert: &MergeInsertExpr) -> Result<Action> {
     }
     let columns = columns.iter();
     let columns = columns.filter_map(|name| name.0.last()?.as_ident().cloned());
-    let columns = columns.collect();
+    let columns: Vec<Ident> = columns.collect();
+    let form = match columns.as_slice() {
+        [only] if *kind == MergeInsertKind::Row => only.value.as_str(),
+        _ => "",
+    };
     match kind {
+        MergeInsertKind::Row if form == NOTHING => Ok(Action::Nothing),
+        MergeInsertKind::Row if form == BY_NAME => Ok(Action::InsertNamed),
+        MergeInsertKind::Row if form == DEFAULT_VALUES => Ok(Action::InsertDefaults),
         MergeInsertKind::Row => Ok(Action::InsertRow(columns)),
         MergeInsertKind::Values(values) => match values.rows.as_slice() {
             [row] => Ok(Action::Insert(columns, row.content.clone())),
@@ -216,7 +257,20 @@ fn updated(update: &MergeUpdateExpr) -> Result<Action> {
             "WHERE of UPDATE in MERGE; write WHEN MATCHED AND …",
         ));
     }
-    Ok(Action::Update(assignments.clone()))
+    let [only] = assignments.as_slice() else {
+        return Ok(Action::Update(assignments.clone()));
+    };
+    let form = match &only.target {
+        AssignmentTarget::ColumnName(name) => name.0.last().and_then(|part| part.as_ident()),
+        AssignmentTarget::Tuple(_) => None,
+    };
+    let value = column_name(&only.value).map(|value| value.value.as_str());
+    Ok(match form.map(|form| form.value.as_str()) {
+        Some(NOTHING) => Action::Nothing,
+        Some(WHOLE_ROW) if value == Some(BY_NAME) => Action::UpdateRow(RowMatch::ByName),
+        Some(WHOLE_ROW) if value == Some(BY_POSITION) => Action::UpdateRow(RowMatch::ByPosition),
+        _ => Action::Update(assignments.clone()),
+    })
 }
 
 impl MergedRows {
@@ -236,7 +290,6 @@ impl MergedRows {
         let MergedRows {
             alias,
             source_alias,
-            on,
             ..
         } = self;
         let conditions: Vec<String> = (self.clauses.iter())
@@ -247,7 +300,13 @@ impl MergedRows {
             .map(|column| format!("{alias}.{}", quoted(column)))
             .collect();
         items.push(format!("{alias}.{}", names.quoted(PLACE)));
-        let numbers = (1..=conditions.len()).map(|number| number.to_string());
+        // A row of DO NOTHING is one about which no clause decides.
+        let numbers = (1..)
+            .zip(&self.clauses)
+            .map(|(number, clause)| match clause.action {
+                Action::Nothing => "0".to_string(),
+                _ => number.to_string(),
+            });
         let numbers: Vec<String> = numbers.collect();
         items.push(format!(
             "{} AS {}",
@@ -272,10 +331,11 @@ impl MergedRows {
             });
         }
         let text = format!(
-            "SELECT {} FROM {} AS {alias} FULL JOIN {} AS {source_alias} ON {on}",
+            "SELECT {} FROM {} AS {alias} FULL JOIN {} AS {source_alias} {}",
             items.join(", "),
             quoted(TARGET),
-            quoted(SOURCE)
+            quoted(SOURCE),
+            self.on.text()
         );
         Ok((parse_statement(&text)?, made))
     }
@@ -303,47 +363,102 @@ impl MergedRows {
         columns: &[String],
         source: &[String],
     ) -> Result<(MergedKind, Vec<(usize, String)>)> {
-        let (named, values): (&[Ident], Vec<String>) = match &clause.action {
-            Action::Delete => return Ok((MergedKind::Deleted, Vec::new())),
+        let (kind, values) = match &clause.action {
+            Action::Delete => (MergedKind::Deleted, Vec::new()),
+            Action::Nothing => (MergedKind::Updated, Vec::new()),
             Action::Update(assignments) => {
                 let values = assignments.iter().map(|one| assigned(one, columns));
-                let values = values.collect::<Result<Vec<_>>>()?;
-                check_once(values.iter().map(|(place, _)| *place), columns)?;
-                return Ok((MergedKind::Updated, values));
+                (MergedKind::Updated, values.collect::<Result<_>>()?)
+            }
+            Action::UpdateRow(RowMatch::ByName) => {
+                (MergedKind::Updated, self.by_name(columns, source)?)
+            }
+            Action::UpdateRow(RowMatch::ByPosition) => {
+                let values = self.of_source(source);
+                (
+                    MergedKind::Updated,
+                    by_position("UPDATE", &[], values, columns)?,
+                )
             }
             Action::Insert(named, values) => {
                 let values = values.iter().map(ToString::to_string).collect();
-                (named.as_slice(), values)
+                (
+                    MergedKind::Inserted,
+                    by_position("INSERT", named, values, columns)?,
+                )
             }
             Action::InsertRow(named) => {
-                let own = source.iter();
-                let own = own.map(|column| format!("{}.{}", self.source_alias, quoted(column)));
-                (named.as_slice(), own.collect())
+                let values = self.of_source(source);
+                (
+                    MergedKind::Inserted,
+                    by_position("INSERT", named, values, columns)?,
+                )
             }
+            Action::InsertNamed => (MergedKind::Inserted, self.by_name(columns, source)?),
+            Action::InsertDefaults => (MergedKind::Inserted, Vec::new()),
         };
-        let places: Vec<usize> = match named {
-            [] => (0..columns.len()).collect(),
-            named => {
-                let places = named.iter().map(|name| place_of(name, columns));
-                places.collect::<Result<_>>()?
-            }
-        };
-        check_once(places.iter().copied(), columns)?;
-        if places.len() != values.len() {
-            return Err(Error::Planning {
-                message: format!(
-                    "INSERT in MERGE gives {} values to {} columns; write one for each",
-                    values.len(),
-                    places.len()
-                ),
-                position: None,
-            });
-        }
+        check_once(values.iter().map(|(place, _)| *place), columns)?;
         // A column of which DEFAULT is written is one that is left out.
-        let values = places.into_iter().zip(values);
-        let values = values.filter(|(_, value)| !value.eq_ignore_ascii_case("DEFAULT"));
-        Ok((MergedKind::Inserted, values.collect()))
+        let is_given =
+            |value: &str| kind != MergedKind::Inserted || !value.eq_ignore_ascii_case("DEFAULT");
+        let values = values.into_iter().filter(|(_, value)| is_given(value));
+        Ok((kind, values.collect()))
     }
+
+    /// The columns of the source.
+    fn of_source(&self, source: &[String]) -> Vec<String> {
+        let own = source.iter();
+        own.map(|column| format!("{}.{}", self.source_alias, quoted(column)))
+            .collect()
+    }
+
+    /// The columns of the source, each for the one of its name.
+    fn by_name(&self, columns: &[String], source: &[String]) -> Result<Vec<(usize, String)>> {
+        let places = source
+            .iter()
+            .map(|column| place_of(&Ident::new(column), columns));
+        let values = places.zip(self.of_source(source));
+        values.map(|(place, value)| Ok((place?, value))).collect()
+    }
+}
+
+impl MergeCondition {
+    fn text(&self) -> String {
+        match self {
+            MergeCondition::On(on) => format!("ON {on}"),
+            MergeCondition::Using(columns) => {
+                let columns: Vec<String> = columns.iter().map(ToString::to_string).collect();
+                format!("USING ({})", columns.join(", "))
+            }
+        }
+    }
+}
+
+/// Values for these columns, for all where none is named.
+fn by_position(
+    action: &str,
+    named: &[Ident],
+    values: Vec<String>,
+    columns: &[String],
+) -> Result<Vec<(usize, String)>> {
+    let places: Vec<usize> = match named {
+        [] => (0..columns.len()).collect(),
+        named => {
+            let places = named.iter().map(|name| place_of(name, columns));
+            places.collect::<Result<_>>()?
+        }
+    };
+    if places.len() != values.len() {
+        return Err(Error::Planning {
+            message: format!(
+                "{action} in MERGE gives {} values to {} columns; write one for each",
+                values.len(),
+                places.len()
+            ),
+            position: None,
+        });
+    }
+    Ok(places.into_iter().zip(values).collect())
 }
 
 fn assigned(assignment: &Assignment, columns: &[String]) -> Result<(usize, String)> {

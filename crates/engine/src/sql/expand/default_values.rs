@@ -1,6 +1,6 @@
 //! DEFAULT in INSERT and UPDATE as what the column has by default, and `row(1, 'x')` for a column of structs.
 //!
-//! In: INSERT of VALUES or of DEFAULT VALUES, UPDATE. Out: the same without the word, and with the names of fields.
+//! In: INSERT of VALUES or of DEFAULT VALUES, UPDATE, MERGE, DO UPDATE. Out: the same without the word, and with the names of fields.
 //! Invariant: a column without a default has NULL.
 //! Not here: what the default of a column is, which the table knows; [`written`] says it in SQL.
 
@@ -9,8 +9,9 @@ use datafusion::common::Column as PlanColumn;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::logical_expr::Expr as PlanExpr;
 use datafusion::sql::sqlparser::ast::{
-    Assignment, AssignmentTarget, Expr, Ident, Insert, ObjectName, SetExpr,
-    Statement as SqlStatement, TableFactor, TableObject, Update,
+    Assignment, AssignmentTarget, Expr, Ident, Insert, Merge, MergeAction, ObjectName, OnConflict,
+    OnConflictAction, OnInsert, SetExpr, Statement as SqlStatement, TableFactor, TableObject,
+    Update,
 };
 
 use crate::error::Result;
@@ -49,14 +50,49 @@ fn is_default(expr: &Expr) -> bool {
 }
 
 fn in_update(update: &mut Update, scope: &Scope<'_>) -> Result<()> {
-    let TableFactor::Table { name, .. } = &update.table.relation else {
-        return Ok(());
-    };
-    if !update.assignments.iter().any(|one| is_default(&one.value)) {
+    match &update.table.relation {
+        TableFactor::Table { name, .. } => assign(&mut update.assignments, name, scope),
+        _ => Ok(()),
+    }
+}
+
+/// DEFAULT in SET of statements that are not planned as they stand: INSERT with DO UPDATE, MERGE, UPDATE that reads other rows.
+pub(in crate::sql) fn expand_assigned(
+    statement: &mut SqlStatement,
+    scope: &Scope<'_>,
+) -> Result<()> {
+    match statement {
+        SqlStatement::Update(update) => in_update(update, scope),
+        SqlStatement::Insert(Insert {
+            table: TableObject::TableName(table),
+            on:
+                Some(OnInsert::OnConflict(OnConflict {
+                    action: OnConflictAction::DoUpdate(update),
+                    ..
+                })),
+            ..
+        }) => assign(&mut update.assignments, table, scope),
+        SqlStatement::Merge(Merge {
+            table: TableFactor::Table { name, .. },
+            clauses,
+            ..
+        }) => clauses
+            .iter_mut()
+            .try_for_each(|clause| match &mut clause.action {
+                MergeAction::Update(update) => assign(&mut update.assignments, name, scope),
+                _ => Ok(()),
+            }),
+        _ => Ok(()),
+    }
+}
+
+/// Sets columns of a table to what they have by default, where that is written.
+fn assign(assignments: &mut [Assignment], table: &ObjectName, scope: &Scope<'_>) -> Result<()> {
+    if !assignments.iter().any(|one| is_default(&one.value)) {
         return Ok(());
     }
-    let columns = columns(name, scope)?;
-    for Assignment { target, value } in &mut update.assignments {
+    let columns = columns(table, scope)?;
+    for Assignment { target, value } in assignments {
         if let AssignmentTarget::ColumnName(name) = target
             && let Some(name) = name.0.last().and_then(|part| part.as_ident())
             && let Some((_, default)) = named(name, &columns)

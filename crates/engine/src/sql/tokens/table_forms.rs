@@ -165,10 +165,17 @@ fn is_by_position(tokens: &[TokenWithSpan], at: usize) -> bool {
 }
 
 fn is_insert(tokens: &[TokenWithSpan], at: usize) -> bool {
-    is_one_of(tokens, 0, &["INSERT"])
-        && is_one_of(tokens, at, &["BY"])
-        && (2..=6).contains(&at)
-        && next_outside(tokens, 0, |place| {
+    if !is_one_of(tokens, at, &["BY"]) {
+        return false;
+    }
+    // Common tables may stand before it.
+    let first = match is_one_of(tokens, 0, &["WITH"]) {
+        true => next_outside(tokens, 0, |place| is_one_of(tokens, place, &["INSERT"])),
+        false => 0,
+    };
+    is_one_of(tokens, first, &["INSERT"])
+        && (first + 2..=first + 12).contains(&at)
+        && next_outside(tokens, first, |place| {
             is_one_of(tokens, place, &["BY", "SELECT", "VALUES", "FROM"])
         }) == at
 }

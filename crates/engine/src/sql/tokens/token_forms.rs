@@ -289,6 +289,9 @@ impl TokenWriter<'_> {
                 scope.select = scope.from.is_none();
             }
             FROM if self.scope().last != Some(DISTINCT) => self.from(),
+            INSERT | UPDATE | DELETE | MERGE if self.is_behind_with() => {
+                self.scope().first = Some(keyword);
+            }
             JOIN | ARRAY => {
                 if let Some(from) = self.scope().from.as_mut() {
                     from.joined |= from.end.is_none();
@@ -357,6 +360,15 @@ impl TokenWriter<'_> {
             depth == 0
         });
         ends_value.is_some() && codes.next().and_then(keyword_of) == Some(Keyword::INTERVAL)
+    }
+
+    /// Whether a statement may begin here that has its common tables before it.
+    fn is_behind_with(&mut self) -> bool {
+        let last = before(&self.out, self.out.len());
+        let is_closed = last.is_some_and(|last| self.out[last].token == Token::RParen);
+        let scope = self.scope();
+        let is_open = !scope.select && scope.from.is_none();
+        is_closed && is_open && scope.first == Some(Keyword::WITH)
     }
 
     fn in_from(&mut self) -> bool {
