@@ -12,6 +12,7 @@ mod prepared;
 mod inlined;
 mod returned_rows;
 mod row_changes;
+mod tables_alike;
 mod inserted_rows;
 mod merged_rows;
 mod constraint_tables;
@@ -420,6 +421,9 @@ impl Session {
         statement: &mut DataFusionStatement,
         params: &Params,
     ) -> Result<Option<Query>> {
+        if let Some(alike) = changes::tables_alike::of(statement)? {
+            return self.create_alike(planning, alike).await.map(Some);
+        }
         expand::expand_change(statement, planning)?;
         self.change_table(planning, statement, params).await
     }

@@ -216,15 +216,12 @@ impl Session {
             return Err(Error::Internal("a CREATE TABLE that is none".to_string()));
         };
         made.column_defaults = alteration.defaults(rows.defaults());
-        if let AlterationKind::AddColumn(column, _, Some(_), _) = &alteration.kind {
-            let default = default_of_last(&made.input, column)?;
-            made.column_defaults.extend(default);
-        }
-        let constraints = rows.constraints();
-        let constraints = constraints.map(|of| alteration.constraints(of));
+        let default = self.new_default(planning, &alteration, &made.input).await?;
+        made.column_defaults.extend(default);
+        let constraints = rows.constraints().unwrap_or_default();
+        let constraints = alteration.constraints(constraints)?;
         let name = made.name.clone();
-        let made =
-            checked_table::of_query(context, made, constraints.transpose()?.as_ref()).await?;
+        let made = checked_table::of_query(context, made, Some(&constraints)).await?;
         let swap = || {
             replacing_now(|| {
                 context.deregister_table(name.clone())?;
@@ -233,6 +230,26 @@ impl Session {
         };
         let is_done = rows.give_name(&old, swap).await?;
         Ok(is_done.then(|| self.nothing()))
+    }
+
+    /// What a column gets by default from now on, with its name; nothing where that does not change.
+    async fn new_default(
+        &self,
+        planning: &Planning<'_>,
+        alteration: &Alteration,
+        rows: &LogicalPlan,
+    ) -> Result<Vec<(String, Expr)>> {
+        if let AlterationKind::AddColumn(column, _, Some(_), _) = &alteration.kind {
+            return default_of_last(rows, column);
+        }
+        let Some((column, query)) = alteration.default()? else {
+            return Ok(Vec::new());
+        };
+        let query = self.planned(planning, query, &Params::None).await?;
+        let default = default_of_last(&query, column)?.into_iter();
+        let schema = rows.schema().as_arrow();
+        let named = default.map(|(_, value)| (name_in(schema, column), value));
+        Ok(named.collect())
     }
 
     pub(super) async fn planned(
@@ -355,11 +372,20 @@ fn check_new_column(alteration: &Alteration, schema: &Schema) -> Result<()> {
 }
 
 fn has_column(schema: &Schema, name: &Ident) -> bool {
+    column_of(schema, name).is_some()
+}
+
+fn column_of<'a>(schema: &'a Schema, name: &Ident) -> Option<&'a String> {
     let mut names = schema.fields().iter().map(|field| field.name());
-    names.any(|own| match name.quote_style {
-        Some(_) => *own == name.value,
+    names.find(|own| match name.quote_style {
+        Some(_) => **own == name.value,
         None => own.eq_ignore_ascii_case(&name.value),
     })
+}
+
+/// The name of a column as the table has it.
+fn name_in(schema: &Schema, name: &Ident) -> String {
+    column_of(schema, name).unwrap_or(&name.value).clone()
 }
 
 /// DataFusion's name of a table.

@@ -12,6 +12,7 @@ pub(in crate::sql) mod constraints;
 pub(crate) mod free_names;
 pub(crate) mod changed_rows;
 pub(crate) mod alterations;
+pub(crate) mod tables_alike;
 mod kept_constraints;
 pub(crate) mod returning;
 pub(crate) mod inserted_rows;

@@ -263,6 +263,15 @@ impl Dialect for GrouseDialect {
         true
     }
 
+    fn supports_alter_column_type_using(&self) -> bool {
+        true
+    }
+
+    /// `CREATE TABLE u (LIKE t)`.
+    fn supports_create_table_like_parenthesized(&self) -> bool {
+        true
+    }
+
     /// Grouping sets are read by expression_forms.rs.
     fn supports_group_by_expr(&self) -> bool {
         false
@@ -339,6 +348,11 @@ impl Dialect for GrouseDialect {
     }
 }
 
+/// Whether what follows ON is that of INSERT.
+fn begins_conflict(parser: &Parser<'_>) -> bool {
+    matches!(&parser.peek_token_ref().token, Token::Word(word) if word.keyword == Keyword::CONFLICT)
+}
+
 /// Whether `^` or `**` comes next.
 fn is_power(parser: &Parser<'_>) -> bool {
     match parser.peek_token_ref().token {
@@ -348,11 +362,6 @@ fn is_power(parser: &Parser<'_>) -> bool {
             let touches = parser.peek_token_ref().span.end == second.span.start;
             second.token == Token::Mul && touches
         }
-/// Whether what follows ON is that of INSERT.
-fn begins_conflict(parser: &Parser<'_>) -> bool {
-    matches!(&parser.peek_token_ref().token, Token::Word(word) if word.keyword == Keyword::CONFLICT)
-}
-
         _ => false,
     }
 }

@@ -171,7 +171,7 @@ const REFUSED: &[(&str, &str)] = &[
         "DEFERRABLE",
     ),
     ("CREATE TABLE w (x INT) ^WITH (fillfactor = 70)", "WITH"),
-    ("CREATE TABLE w ^LIKE t", "LIKE"),
+    ("CREATE TABLE w ^LIKE t WITH (a = 1)", "LIKE"),
     ("CREATE TABLE w (x INT) ^PARTITION BY x", "PARTITION BY"),
     ("CREATE TABLE w (x INT) ^CLUSTER BY (x)", "CLUSTER BY"),
     ("CREATE TABLE w (x INT) ENGINE = Memory", "option"),

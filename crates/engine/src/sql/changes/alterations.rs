@@ -7,7 +7,7 @@
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     AlterColumnOperation, AlterTable, AlterTableOperation, ColumnDef, ColumnOption, DataType, Expr,
-    Ident, ObjectName, RenameTableNameKind, Statement as SqlStatement,
+    Ident, ObjectName, RenameTableNameKind, Statement as SqlStatement, TableConstraint,
 };
 
 use crate::error::Result;
@@ -31,6 +31,12 @@ pub(crate) enum AlterationKind {
     AddColumn(Ident, DataType, Option<Box<Expr>>, ColumnConflict),
     /// The column, its new type and its value.
     ChangeType(Ident, DataType, Option<Box<Expr>>),
+    AddConstraint(Box<TableConstraint>),
+    SetNotNull(Ident),
+    DropNotNull(Ident),
+    /// The column, and its value in rows that leave it out from now on.
+    SetDefault(Ident, Box<Expr>),
+    DropDefault(Ident),
 }
 
 /// What it is that a column is not there, or is there already.
@@ -105,20 +111,36 @@ fn kind_of(operation: &AlterTableOperation) -> Option<AlterationKind> {
             column_def,
             column_position: None,
         } => added(column_def, ColumnConflict::of(*if_not_exists)),
-        AlterTableOperation::AlterColumn {
-            column_name,
-            op:
-                AlterColumnOperation::SetDataType {
-                    data_type,
-                    using,
-                    had_set: _,
-                },
+        AlterTableOperation::AddConstraint {
+            constraint:
+                constraint @ (TableConstraint::PrimaryKey(_)
+                | TableConstraint::Unique(_)
+                | TableConstraint::Check(_)),
+            not_valid: false,
+        } => Some(AlterationKind::AddConstraint(Box::new(constraint.clone()))),
+        AlterTableOperation::AlterColumn { column_name, op } => altered(column_name.clone(), op),
+        _ => None,
+    }
+}
+
+fn altered(column: Ident, operation: &AlterColumnOperation) -> Option<AlterationKind> {
+    match operation {
+        AlterColumnOperation::SetDataType {
+            data_type,
+            using,
+            had_set: _,
         } => Some(AlterationKind::ChangeType(
-            column_name.clone(),
+            column,
             data_type.clone(),
             using.clone().map(Box::new),
         )),
-        _ => None,
+        AlterColumnOperation::SetNotNull => Some(AlterationKind::SetNotNull(column)),
+        AlterColumnOperation::DropNotNull => Some(AlterationKind::DropNotNull(column)),
+        AlterColumnOperation::SetDefault { value } => {
+            Some(AlterationKind::SetDefault(column, Box::new(value.clone())))
+        }
+        AlterColumnOperation::DropDefault => Some(AlterationKind::DropDefault(column)),
+        AlterColumnOperation::AddGenerated { .. } => None,
     }
 }
 
@@ -193,9 +215,26 @@ impl Alteration {
                 let value = value.as_ref().map_or(name.to_string(), ToString::to_string);
                 format!("* REPLACE (CAST({value} AS {data_type}) AS {name})")
             }
+            AlterationKind::AddConstraint(_) => "*".to_string(),
+            // The rows stay as they are; a column that is not there is an error.
+            AlterationKind::SetNotNull(name)
+            | AlterationKind::DropNotNull(name)
+            | AlterationKind::SetDefault(name, _)
+            | AlterationKind::DropDefault(name) => format!("* REPLACE ({name} AS {name})"),
         };
         let table = &self.table;
         let text = format!("CREATE OR REPLACE TABLE {table} AS SELECT {items} FROM {table}");
         parse_statement(&text).map(Some)
+    }
+
+    /// The query of what a column gets by default from now on, if that changes.
+    pub(crate) fn default(&self) -> Result<Option<(&Ident, DataFusionStatement)>> {
+        match &self.kind {
+            AlterationKind::SetDefault(column, value) => {
+                let query = parse_statement(&format!("SELECT {value} AS {column}"))?;
+                Ok(Some((column, query)))
+            }
+            _ => Ok(None),
+        }
     }
 }

@@ -20,6 +20,24 @@ impl Constraints {
     fn is_empty(&self) -> bool {
         self.keys.is_empty() && self.not_null.is_empty() && self.checks.is_empty()
     }
+
+    /// Adds a constraint; gives back one that nobody checks.
+    pub(in crate::sql) fn add(
+        &mut self,
+        constraint: TableConstraint,
+    ) -> Result<Option<TableConstraint>> {
+        match constraint {
+            TableConstraint::PrimaryKey(key) => {
+                let key = primary(key)?;
+                self.not_null.extend(key.columns.iter().cloned());
+                self.keys.push(key);
+            }
+            TableConstraint::Unique(key) => self.keys.push(unique(key)?),
+            TableConstraint::Check(check) => self.checks.push(condition(check)?),
+            other => return Ok(Some(other)),
+        }
+        Ok(None)
+    }
 }
 
 /// Takes the constraints out of a CREATE TABLE.
@@ -36,18 +54,9 @@ pub(crate) fn take(statement: &mut DataFusionStatement) -> Result<Option<Constra
     }
     let mut others = Vec::new();
     for constraint in std::mem::take(&mut table.constraints) {
-        match constraint {
-            TableConstraint::PrimaryKey(key) => constraints.keys.push(primary(key)?),
-            TableConstraint::Unique(key) => constraints.keys.push(unique(key)?),
-            TableConstraint::Check(check) => constraints.checks.push(condition(check)?),
-            other => others.push(other),
-        }
+        others.extend(constraints.add(constraint)?);
     }
     table.constraints = others;
-    let primary = constraints.keys.iter();
-    let primary = primary.filter(|key| key.kind == KeyKind::Primary);
-    let columns: Vec<Ident> = primary.flat_map(|key| key.columns.clone()).collect();
-    constraints.not_null.extend(columns);
     Ok((!constraints.is_empty()).then_some(constraints))
 }
 
@@ -57,7 +66,7 @@ fn of_column(column: &mut ColumnDef, constraints: &mut Constraints) -> Result<()
         match option {
             ColumnOption::PrimaryKey(mut key) => {
                 key.columns = vec![index_column(&column.name)];
-                constraints.keys.push(primary(key)?);
+                constraints.add(TableConstraint::PrimaryKey(key))?;
             }
             ColumnOption::Unique(mut key) => {
                 key.columns = vec![index_column(&column.name)];

@@ -8,10 +8,10 @@
 use std::ops::ControlFlow;
 
 use datafusion::logical_expr::Expr as PlanExpr;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, TableConstraint, VisitorMut};
 
 use crate::error::{Error, Result};
-use crate::scan::constraints::Constraints;
+use crate::scan::constraints::{Constraints, KeyKind};
 use crate::sql::ast::{parse_expr, quoted};
 use crate::sql::changes::alterations::{Alteration, AlterationKind};
 use crate::sql::walk::Walk;
@@ -50,7 +50,34 @@ impl Alteration {
                     }
                 }
             }
-            AlterationKind::RenameTable(_) | AlterationKind::AddColumn(..) => {}
+            AlterationKind::AddConstraint(constraint) => {
+                let is_primary = matches!(**constraint, TableConstraint::PrimaryKey(_));
+                if is_primary && of.keys.iter().any(|key| key.kind == KeyKind::Primary) {
+                    return Err(Error::Execution(
+                        "the table has a PRIMARY KEY already; a second key is UNIQUE".to_string(),
+                    ));
+                }
+                of.add(constraint.as_ref().clone())?;
+            }
+            AlterationKind::SetNotNull(name) => {
+                of.not_null.retain(|column| !is_same(name, &column.value));
+                of.not_null.push(name.clone());
+            }
+            AlterationKind::DropNotNull(name) => {
+                let mut primary = of.keys.iter().filter(|key| key.kind == KeyKind::Primary);
+                if primary.any(|key| {
+                    key.columns
+                        .iter()
+                        .any(|column| is_same(name, &column.value))
+                }) {
+                    return Err(refused(name, "let it be NULL", "PRIMARY KEY"));
+                }
+                of.not_null.retain(|column| !is_same(name, &column.value));
+            }
+            AlterationKind::RenameTable(_)
+            | AlterationKind::AddColumn(..)
+            | AlterationKind::SetDefault(..)
+            | AlterationKind::DropDefault(_) => {}
         }
         Ok(of)
     }
@@ -65,6 +92,11 @@ impl Alteration {
                 }
                 AlterationKind::DropColumns(names, _)
                     if names.iter().any(|name| is_same(name, &column)) =>
+                {
+                    None
+                }
+                AlterationKind::SetDefault(name, _) | AlterationKind::DropDefault(name)
+                    if is_same(name, &column) =>
                 {
                     None
                 }

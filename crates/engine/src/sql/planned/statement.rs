@@ -19,7 +19,7 @@ use datafusion::sql::sqlparser::ast::{
 use super::{Absent, Checked, StatementWalk};
 
 const REPLACE_TABLE: &str = "write CREATE OR REPLACE TABLE t AS SELECT … FROM t WHERE …";
-const ALTER_ADVICE: &str = "a table in memory takes ADD, DROP and RENAME COLUMN, RENAME TO and ALTER COLUMN … TYPE, one a statement and without new constraints; make others anew by CREATE OR REPLACE TABLE";
+const ALTER_ADVICE: &str = "a table in memory takes ADD, DROP and RENAME COLUMN, RENAME TO, ADD of PRIMARY KEY, UNIQUE and CHECK, and ALTER COLUMN with TYPE, NOT NULL and DEFAULT, one a statement; make others anew by CREATE OR REPLACE TABLE";
 const TYPE_ADVICE: &str = "an ENUM would be ordered by its letters and not by the places of its labels; write VARCHAR with CHECK (c IN ('a', 'b')), and ORDER BY list_position(['a', 'b'], c)";
 const SEQUENCE_ADVICE: &str =
     "its options are START, INCREMENT, MINVALUE, MAXVALUE and CYCLE, its numbers BIGINT";
