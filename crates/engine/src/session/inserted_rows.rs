@@ -108,7 +108,8 @@ impl Session {
         met: &[Met],
         params: &Params,
     ) -> Result<TableChange> {
-        let is_ignored = matches!(update.conflict.action, ConflictAction::Nothing);
+        let action = &update.conflict.action;
+        let is_ignored = matches!(action, ConflictAction::Nothing);
         let (mut inserted, mut pairs) = (Vec::new(), Vec::new());
         let mut changed = HashSet::new();
         for (row, met) in met.iter().enumerate() {
@@ -116,7 +117,7 @@ impl Session {
                 Met::Nothing => inserted.push(row),
                 Met::Row(_) | Met::NewRow if is_ignored => {}
                 Met::Row(place) if changed.insert(place) => pairs.push((place, row)),
-                Met::Row(_) | Met::NewRow => return Err(changed_twice()),
+                Met::Row(_) | Met::NewRow => return Err(changed_twice(action)),
             }
         }
         let (updated, places) = match pairs.is_empty() {
@@ -290,11 +291,11 @@ fn with_new_values(
     Ok(plan.project(items)?.build()?)
 }
 
-fn changed_twice() -> Error {
-    Error::Execution(
-        "ON CONFLICT would change a row twice: two of the rows have the same key; insert one row for each key"
-            .to_string(),
-    )
+fn changed_twice(action: &ConflictAction) -> Error {
+    Error::Execution(match action {
+        ConflictAction::Replace(_) => "INSERT OR REPLACE would change a row twice: two of the rows have the same key; insert one row for each key, as by SELECT DISTINCT ON".to_string(),
+        _ => "ON CONFLICT would change a row twice: two of the rows have the same key; insert one row for each key".to_string(),
+    })
 }
 
 fn volatile_update() -> Error {

@@ -220,7 +220,7 @@ fn syntax(message: String, place: Position, tokens: &[TokenWithSpan]) -> Error {
 }
 
 /// Statements about databases, with what stands for them here.
-const OF_DATABASES: [(&str, &str); 4] = [
+const OF_DATABASES: [(&str, &str); 6] = [
     (
         "EXPORT",
         "COPY (SELECT … FROM t) TO 't.parquet' writes one table",
@@ -234,6 +234,14 @@ const OF_DATABASES: [(&str, &str); 4] = [
         "there are no other databases; files are read in FROM: SELECT … FROM 't.parquet'",
     ),
     ("DETACH", "there are no other databases"),
+    (
+        "ABORT",
+        "each statement takes effect by itself; there are no transactions",
+    ),
+    (
+        "CHECKPOINT",
+        "tables of a session lie in memory; COPY t TO 't.parquet' writes one",
+    ),
 ];
 
 fn hint(message: &str, here: usize, tokens: &[TokenWithSpan]) -> Option<(String, Position)> {

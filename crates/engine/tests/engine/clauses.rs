@@ -149,6 +149,10 @@ const REFUSED: &[(&str, &str)] = &[
     ("^BEGIN", "BEGIN"),
     ("^COMMIT", "COMMIT"),
     ("^ROLLBACK", "ROLLBACK"),
+    ("^SAVEPOINT s", "transactions"),
+    ("^RELEASE SAVEPOINT s", "transactions"),
+    ("^START TRANSACTION", "transactions"),
+    ("^END", "transactions"),
     ("EXPLAIN ^DELETE FROM t", "DELETE"),
     // Definitions.
     ("CREATE TABLE w (x INT ^REFERENCES t(x))", "REFERENCES"),
@@ -156,7 +160,7 @@ const REFUSED: &[(&str, &str)] = &[
         "CREATE TABLE w (x INT, ^FOREIGN KEY (x) REFERENCES t(x))",
         "FOREIGN KEY",
     ),
-    ("CREATE TABLE w (x INT ^COLLATE nocase)", "COLLATE"),
+    ("CREATE TABLE w (x VARCHAR ^COLLATE nocase)", "COLLATE"),
     ("CREATE TABLE w (x INT ^COMMENT 'c')", "COMMENT"),
     (
         "CREATE TABLE w (x INT GENERATED ALWAYS AS IDENTITY)",

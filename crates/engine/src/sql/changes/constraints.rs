@@ -9,8 +9,8 @@
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     CheckConstraint, ColumnDef, ColumnOption, ColumnOptionDef, ConstraintCharacteristics, Expr,
-    Ident, IndexColumn, NullsDistinctOption, OrderByExpr, OrderByOptions, PrimaryKeyConstraint,
-    Statement as SqlStatement, TableConstraint, UniqueConstraint,
+    Ident, IndexColumn, NullsDistinctOption, ObjectName, OrderByExpr, OrderByOptions,
+    PrimaryKeyConstraint, Statement as SqlStatement, TableConstraint, UniqueConstraint,
 };
 
 use crate::error::{Error, Result};
@@ -74,11 +74,21 @@ fn of_column(column: &mut ColumnDef, constraints: &mut Constraints) -> Result<()
             }
             ColumnOption::Check(check) => constraints.checks.push(condition(check)?),
             ColumnOption::NotNull => constraints.not_null.push(column.name.clone()),
+            // Strings are compared by their bytes.
+            ColumnOption::Collation(name) if is_of_bytes(&name) => {}
             option => others.push(ColumnOptionDef { name, option }),
         }
     }
     column.options = others;
     Ok(())
+}
+
+fn is_of_bytes(collation: &ObjectName) -> bool {
+    let name = collation.to_string();
+    let name = name.trim_matches('"');
+    ["C", "POSIX", "BINARY"]
+        .iter()
+        .any(|one| name.eq_ignore_ascii_case(one))
 }
 
 fn index_column(name: &Ident) -> IndexColumn {

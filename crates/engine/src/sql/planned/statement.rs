@@ -181,9 +181,11 @@ impl StatementWalk<'_> {
                 full: _,
                 show_options,
             } => self.show_options(show_options),
-            Statement::StartTransaction { .. } => self.refuse_transaction("BEGIN"),
-            Statement::Commit { .. } => self.refuse_transaction("COMMIT"),
-            Statement::Rollback { .. } => self.refuse_transaction("ROLLBACK"),
+            Statement::StartTransaction { .. }
+            | Statement::Commit { .. }
+            | Statement::Rollback { .. }
+            | Statement::Savepoint { .. }
+            | Statement::ReleaseSavepoint { .. } => self.refuse_transaction(statement),
             // A MERGE that runs never comes here (changes/merged_rows.rs).
             Statement::Merge(_) => self.refuse("MERGE", "explain a SELECT with the same join"),
             Statement::CreateIndex(_) => {
@@ -193,7 +195,16 @@ impl StatementWalk<'_> {
         }
     }
 
-    fn refuse_transaction(&self, clause: &str) -> Checked {
+    fn refuse_transaction(&self, statement: &Statement) -> Checked {
+        let clause = match statement {
+            Statement::StartTransaction { begin: true, .. } => "BEGIN",
+            Statement::StartTransaction { .. } => "START TRANSACTION",
+            Statement::Commit { end: true, .. } => "END",
+            Statement::Commit { .. } => "COMMIT",
+            Statement::Savepoint { .. } => "SAVEPOINT",
+            Statement::ReleaseSavepoint { .. } => "RELEASE",
+            _ => "ROLLBACK",
+        };
         self.refuse(
             clause,
             "each statement takes effect by itself; there are no transactions",

@@ -245,7 +245,12 @@ impl StatementWalk<'_> {
             ColumnOption::Alias(_) => "ALIAS",
             ColumnOption::DialectSpecific(_) => "an option of a column",
             ColumnOption::CharacterSet(_) => "CHARACTER SET",
-            ColumnOption::Collation(_) => "COLLATE",
+            ColumnOption::Collation(_) => {
+                return self.refuse(
+                    "COLLATE of a column but C, POSIX and BINARY",
+                    "write it where strings are compared: s COLLATE NOCASE = 'a', ORDER BY s COLLATE NOCASE",
+                );
+            }
             ColumnOption::Comment(_) => "COMMENT",
             ColumnOption::OnUpdate(_) => "ON UPDATE",
             ColumnOption::Generated { .. } => "a generated column",
