@@ -19,7 +19,7 @@ pub fn lower(
     session: &Session,
     config: &ConfigOptions,
 ) -> Result<Arc<dyn ExecutionPlan>> {
-    let plan = reading(plan, &session.runtime())?;
+    let plan = reading(plan, &session.runtime(), config.execution.batch_size.get())?;
     let lowered = session.lower(plan, config);
     lowered.map_err(DataFusionError::from)
 }

@@ -188,10 +188,11 @@ pub(crate) fn travelling(plan: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn Executi
     plan.transform_up(changed).data()
 }
 
-/// The plan with scans that read on this machine.
+/// The plan with scans that read on this machine, in batches of so many rows.
 pub(crate) fn reading(
     plan: Arc<dyn ExecutionPlan>,
     runtime: &RuntimeEnv,
+    batch_rows: usize,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let changed = |node: Arc<dyn ExecutionPlan>| {
         let Some(scan) = scan_of(node.as_ref()) else {
@@ -204,7 +205,8 @@ pub(crate) fn reading(
             return Ok(Transformed::yes(counting));
         }
         let (kind, values) = source.reading();
-        let scan = distribution::with_source(scan.clone(), kind, values.to_vec(), runtime)?;
+        let (scan, values) = (scan.clone(), values.to_vec());
+        let scan = distribution::with_source(scan, kind, values, runtime, batch_rows)?;
         let node: Arc<dyn ExecutionPlan> = DataSourceExec::from_data_source(scan);
         Ok(Transformed::yes(node))
     };

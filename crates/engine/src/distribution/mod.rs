@@ -80,8 +80,10 @@ pub fn with_source(
     kind: &str,
     values: Vec<WireValue>,
     runtime: &RuntimeEnv,
+    batch_rows: usize,
 ) -> Result<FileScanConfig> {
-    portable::with_source(scan, kind, &mut WireReader::new(values), runtime)
+    let values = &mut WireReader::new(values);
+    portable::with_source(scan, kind, values, runtime, batch_rows)
 }
 
 /// The numbers that each partition of a node gives, of one that counts up.

@@ -173,7 +173,9 @@ impl Parquet {
         object: &ObjectMeta,
     ) -> Result<Schema> {
         let footer = self.footer(state, store, object).await?;
-        if let Some(message) = long_values(&footer, &state.runtime_env().memory_pool) {
+        if let Some(message) =
+            long_values(&footer, &state.runtime_env().memory_pool, batch_rows(state))
+        {
             return Err(DataFusionError::from(Error::Format {
                 path: format!("/{}", object.location),
                 line: None,
@@ -426,7 +428,7 @@ impl FileFormat for Parquet {
         if let Some(bytes) = self.datafusion.metadata_size_hint() {
             source = source.with_metadata_size_hint(bytes);
         }
-        let conf = readable(conf, source, state.runtime_env())?;
+        let conf = readable(conf, source, state.runtime_env(), batch_rows(state))?;
         Ok(DataSourceExec::from_data_source(conf))
     }
 
@@ -448,11 +450,17 @@ impl FileFormat for Parquet {
     }
 }
 
-/// The scan as files are read here: by readers that see corrected footers, with what they cannot read as it is.
+fn batch_rows(state: &dyn Session) -> usize {
+    state.config().batch_size()
+}
+
+/// The scan as files are read here, in batches of so many rows: by readers that see corrected footers, with what they cannot
+/// read as it is.
 pub(in crate::scan) fn readable(
     conf: FileScanConfig,
     source: ParquetSource,
     runtime: &RuntimeEnv,
+    batch_rows: usize,
 ) -> Result<FileScanConfig> {
     let footers = runtime.cache_manager.get_file_metadata_cache();
     let table = Arc::clone(source.table_schema().file_schema());
@@ -463,6 +471,7 @@ pub(in crate::scan) fn readable(
         strings: Arc::new(strings_of(&table)),
         of_bytes: has_twelve_bytes.then_some(table),
         pool: Arc::clone(&runtime.memory_pool),
+        batch_rows,
     };
     let source = source.with_parquet_file_reader_factory(Arc::new(readers));
     let conf = FileScanConfigBuilder::from(conf)
@@ -490,6 +499,7 @@ struct SoundReaders {
     /// The table's columns, if some of them may be made of 12 bytes.
     of_bytes: Option<SchemaRef>,
     pool: Arc<dyn MemoryPool>,
+    batch_rows: usize,
 }
 
 impl fmt::Debug for SoundReaders {
@@ -516,7 +526,7 @@ impl ParquetFileReaderFactory for SoundReaders {
             datafusion.create_reader(partition_index, file, metadata_size_hint, metrics)?;
         Ok(Box::new(SoundReader {
             datafusion,
-            decoding: Decoding::new(Arc::clone(&self.pool), &object.location),
+            decoding: Decoding::new(Arc::clone(&self.pool), &object.location, self.batch_rows),
             object,
             footers: Arc::clone(&self.footers),
             strings: Arc::clone(&self.strings),

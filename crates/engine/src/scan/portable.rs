@@ -51,12 +51,13 @@ pub(crate) fn source_apart(source: &dyn FileSource) -> Result<Apart> {
     }
 }
 
-/// The scan with the source that these values are of, for the files and columns that it has.
+/// The scan with the source that these values are of, for the files and columns that it has, in batches of so many rows.
 pub(crate) fn with_source(
     scan: FileScanConfig,
     kind: &str,
     values: &mut WireReader,
     runtime: &RuntimeEnv,
+    batch_rows: usize,
 ) -> Result<FileScanConfig> {
     let known = Arc::clone(scan.file_source());
     let source = source_of(kind, values, known.table_schema(), runtime)?;
@@ -74,7 +75,7 @@ pub(crate) fn with_source(
     if let Some(predicate) = known.filter() {
         parquet = parquet.with_predicate(predicate);
     }
-    readable(scan, parquet, runtime)
+    readable(scan, parquet, runtime, batch_rows)
 }
 
 fn source_of(

@@ -177,6 +177,29 @@ fn values_of_a_great_length() {
     refused(&format!("SELECT count(b) FROM '{}'", path.display()), &path);
 }
 
+/// What a batch may take follows from the session's own size of batches.
+#[test]
+fn values_of_some_length_in_batches_of_any_size() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("fixed.parquet");
+    let mut values = FixedSizeBinaryBuilder::new(20 << 10);
+    values.append_value([7; 20 << 10]).unwrap();
+    let values: ArrayRef = Arc::new(values.finish());
+    write_parquet(&path, &RecordBatch::try_from_iter([("b", values)]).unwrap());
+    let sql = format!("SELECT count(b) FROM '{}'", path.display());
+    for (batch_size, may_be_read) in [(8_192, true), (50_000, false), (1_000, true)] {
+        let session = session();
+        run(&session, &format!("SET batch_size = {batch_size}")).unwrap();
+        match run(&session, &sql) {
+            Ok(_) => assert!(may_be_read, "{batch_size}"),
+            Err(error) => {
+                let text = error.to_string();
+                assert!(!may_be_read && text.contains("batch_size"), "{text}");
+            }
+        }
+    }
+}
+
 #[test]
 fn a_record_of_json_that_does_not_end() {
     let folder = tempfile::tempdir().unwrap();

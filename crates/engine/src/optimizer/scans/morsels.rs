@@ -137,7 +137,8 @@ impl MorselsRule {
                     let is_local = self.is_local(config);
                     Question::of(filter, (config, source), is_local, options)
                 };
-                self.scan(config, source, filter.and_then(asked).as_ref())
+                let question = filter.and_then(asked);
+                self.scan((config, source), question.as_ref(), options.batch_size)
             }));
         }
         let filter = node.downcast_ref::<FilterExec>();
@@ -158,9 +159,9 @@ impl MorselsRule {
 
     fn scan(
         &self,
-        config: &FileScanConfig,
-        source: &ParquetSource,
+        (config, source): (&FileScanConfig, &ParquetSource),
         question: Option<&Question>,
+        batch_rows: usize,
     ) -> Option<Arc<dyn ExecutionPlan>> {
         let workers = config.file_groups.len();
         let is_free = config.output_ordering.is_empty()
@@ -170,7 +171,8 @@ impl MorselsRule {
         if workers == 0 || !is_free {
             return None;
         }
-        let (morsels, source) = self.pieces(config, source, question, usize::MAX)?;
+        let scan = (config, source);
+        let (morsels, source) = self.pieces(scan, question, usize::MAX, batch_rows)?;
         // Streams open them in this order, whichever group they are in. Those that are left without one help the others.
         let each = morsels.len().div_ceil(workers).max(1);
         let mut groups: Vec<FileGroup> = morsels
@@ -184,14 +186,14 @@ impl MorselsRule {
         Some(DataSourceExec::from_data_source(scan.build()))
     }
 
-    /// The pieces of a scan in the order of its rows, and the source that reads them. None is larger than `rows_max` where it can
-    /// be cut and pays.
+    /// The pieces of a scan in the order of its rows, and the source that reads them in batches of so many. None is larger than
+    /// `rows_max` where it can be cut and pays.
     pub(super) fn pieces(
         &self,
-        config: &FileScanConfig,
-        source: &ParquetSource,
+        (config, source): (&FileScanConfig, &ParquetSource),
         question: Option<&Question>,
         rows_max: usize,
+        batch_rows: usize,
     ) -> Option<(Vec<PartitionedFile>, ParquetSource)> {
         let workers = config.file_groups.len();
         let strings = strings_of(source.table_schema().file_schema());
@@ -221,6 +223,7 @@ impl MorselsRule {
                 Arc::clone(readers),
                 Arc::clone(&self.pool) as _,
                 Arc::clone(self.stores.access()),
+                batch_rows,
             ));
             source = source.with_parquet_file_reader_factory(readers);
         }

@@ -123,16 +123,26 @@ impl RowOrderRule {
         config: &ConfigOptions,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         // The inputs of a UNION are several partitions for one worker, too.
-        let readers = config.execution.target_partitions;
+        let asked = Asked {
+            readers: config.execution.target_partitions,
+            batch_rows: config.execution.batch_size.into(),
+        };
         if !is_asked_for(config) {
             return Ok(plan);
         }
-        let gathered = self.gathered(plan, readers)?;
-        match self.in_order(&gathered)? {
-            Some(pieces) => Ok(coalesced(pieces, readers, None)),
+        let gathered = self.gathered(plan, asked)?;
+        match self.in_order(&gathered, asked)? {
+            Some(pieces) => Ok(coalesced(pieces, asked.readers, None)),
             None => Ok(gathered),
         }
     }
+}
+
+/// How the session reads.
+#[derive(Clone, Copy)]
+struct Asked {
+    readers: usize,
+    batch_rows: usize,
 }
 
 /// One stream of the rows of a plan whose partitions follow each other.
@@ -152,13 +162,13 @@ impl RowOrderRule {
     fn gathered(
         &self,
         node: Arc<dyn ExecutionPlan>,
-        readers: usize,
+        asked: Asked,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let is_join = node.name().ends_with("JoinExec");
         let children = node.children().into_iter().map(|child| {
             match is_join && child.is::<CoalescePartitionsExec>() {
                 true => Ok(Arc::clone(child)),
-                false => self.gathered(Arc::clone(child), readers),
+                false => self.gathered(Arc::clone(child), asked),
             }
         });
         let children = children.collect::<Result<Vec<_>>>()?;
@@ -166,16 +176,20 @@ impl RowOrderRule {
         let Some(merge) = node.downcast_ref::<CoalescePartitionsExec>() else {
             return Ok(node);
         };
-        let pieces = self.in_order(merge.input())?;
+        let pieces = self.in_order(merge.input(), asked)?;
         Ok(pieces.map_or_else(
             || Arc::clone(&node),
-            |pieces| coalesced(pieces, readers, merge.fetch()),
+            |pieces| coalesced(pieces, asked.readers, merge.fetch()),
         ))
     }
 
     /// The same rows in partitions that follow each other, of a plan that is gathered below; none if nothing is known of their
     /// order.
-    fn in_order(&self, node: &Arc<dyn ExecutionPlan>) -> Result<Option<Arc<dyn ExecutionPlan>>> {
+    fn in_order(
+        &self,
+        node: &Arc<dyn ExecutionPlan>,
+        asked: Asked,
+    ) -> Result<Option<Arc<dyn ExecutionPlan>>> {
         if matches!(node.boundedness(), Boundedness::Unbounded { .. }) {
             return Ok(None);
         }
@@ -184,7 +198,7 @@ impl RowOrderRule {
             return Ok(Some(Arc::clone(node)));
         }
         if let Some(scan) = node.downcast_ref::<DataSourceExec>() {
-            return self.scan_in_order(scan).map(Some);
+            return self.scan_in_order(scan, asked.batch_rows).map(Some);
         }
         if let Some(numbers) = node.downcast_ref::<NumbersExec>() {
             let pieces = numbers.in_pieces(PIECE_ROWS as u64, PIECES_MAX);
@@ -206,14 +220,18 @@ impl RowOrderRule {
             return Ok(None);
         }
         let inputs = node.children().into_iter();
-        let inputs = inputs.map(|input| self.in_order(input));
+        let inputs = inputs.map(|input| self.in_order(input, asked));
         let Some(inputs) = inputs.collect::<Result<Option<Vec<_>>>>()? else {
             return Ok(None);
         };
         replace_children_if_necessary(Arc::clone(node), inputs).map(Some)
     }
 
-    fn scan_in_order(&self, scan: &DataSourceExec) -> Result<Arc<dyn ExecutionPlan>> {
+    fn scan_in_order(
+        &self,
+        scan: &DataSourceExec,
+        batch_rows: usize,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
         let source = scan.data_source();
         if let Some(table) = source.downcast_ref::<MemorySourceConfig>() {
             let batches = table.partitions().concat();
@@ -222,15 +240,18 @@ impl RowOrderRule {
         }
         match source.downcast_ref::<FileScanConfig>() {
             Some(files) if files.file_groups.len() > 1 && files.output_partitioning.is_none() => {
-                Ok(self.files_in_order(files))
+                Ok(self.files_in_order(files, batch_rows))
             }
             _ => Ok(Arc::new(scan.clone())),
         }
     }
 
-    fn files_in_order(&self, files: &FileScanConfig) -> Arc<dyn ExecutionPlan> {
+    fn files_in_order(&self, files: &FileScanConfig, batch_rows: usize) -> Arc<dyn ExecutionPlan> {
         let parquet = files.file_source().downcast_ref::<ParquetSource>();
-        let cut = parquet.and_then(|source| self.morsels.pieces(files, source, None, PIECE_ROWS));
+        let cut = parquet.and_then(|source| {
+            let scan = (files, source);
+            self.morsels.pieces(scan, None, PIECE_ROWS, batch_rows)
+        });
         let builder = FileScanConfigBuilder::from(files.clone()).with_preserve_order(true);
         let scan = match cut {
             Some((pieces, source)) => builder

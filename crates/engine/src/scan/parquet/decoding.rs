@@ -57,15 +57,19 @@ const GROWTH: u64 = 2;
 pub(super) struct Decoding {
     pool: Arc<dyn MemoryPool>,
     path: String,
+    /// Rows of a batch.
+    batch_rows: u64,
     footer: Option<Arc<ParquetMetaData>>,
     /// The row group in which a chunk was found last: the next one mostly lies there, too.
     near: AtomicUsize,
 }
 
 impl Decoding {
-    pub(super) fn new(pool: Arc<dyn MemoryPool>, location: &Path) -> Decoding {
+    /// Of the file at `location`, in batches of so many rows.
+    pub(super) fn new(pool: Arc<dyn MemoryPool>, location: &Path, batch_rows: usize) -> Decoding {
         Decoding {
             pool,
+            batch_rows: batch_rows as u64,
             path: format!("/{location}"),
             footer: None,
             near: AtomicUsize::new(0),
@@ -191,8 +195,36 @@ impl Decoding {
         if all <= uncounted {
             return 0;
         }
-        let most = batch_values(chunk, start, bytes).unwrap_or(sums.values);
+        let most = self
+            .batch_values(chunk, start, bytes)
+            .unwrap_or(sums.values);
         most.min(sums.values).saturating_mul(each)
+    }
+
+    /// The most values of a batch, by the repetition levels of all pages; `None` if they cannot be read.
+    fn batch_values(&self, chunk: &ColumnChunkMetaData, start: u64, bytes: &Bytes) -> Option<u64> {
+        let mut pages = pages(chunk, start, bytes).ok()?;
+        let level_max = chunk.column_descr().max_rep_level();
+        let mut counted = BatchValues::of_batches(self.batch_rows);
+        while let Some(page) = pages.get_next_page().ok()? {
+            let values = u64::from(page.num_values());
+            let levels = match &page {
+                Page::DictionaryPage { .. } => continue,
+                Page::DataPage {
+                    buf,
+                    rep_level_encoding: Encoding::RLE,
+                    ..
+                } => with_length(buf)?.0,
+                Page::DataPage { .. } => return None,
+                Page::DataPageV2 {
+                    buf,
+                    rep_levels_byte_len,
+                    ..
+                } => buf.get(..usize::try_from(*rep_levels_byte_len).ok()?)?,
+            };
+            counted.page(levels, values, level_max)?;
+        }
+        Some(counted.most())
     }
 
     /// The column chunk that has the byte at `start`.
@@ -280,32 +312,6 @@ fn values_of<'a>(page: &'a Page, chunk: &ColumnChunkMetaData) -> Option<&'a [u8]
     }
 }
 
-/// The most values of a batch, by the repetition levels of all pages; `None` if they cannot be read.
-fn batch_values(chunk: &ColumnChunkMetaData, start: u64, bytes: &Bytes) -> Option<u64> {
-    let mut pages = pages(chunk, start, bytes).ok()?;
-    let level_max = chunk.column_descr().max_rep_level();
-    let mut counted = BatchValues::default();
-    while let Some(page) = pages.get_next_page().ok()? {
-        let values = u64::from(page.num_values());
-        let levels = match &page {
-            Page::DictionaryPage { .. } => continue,
-            Page::DataPage {
-                buf,
-                rep_level_encoding: Encoding::RLE,
-                ..
-            } => with_length(buf)?.0,
-            Page::DataPage { .. } => return None,
-            Page::DataPageV2 {
-                buf,
-                rep_levels_byte_len,
-                ..
-            } => buf.get(..usize::try_from(*rep_levels_byte_len).ok()?)?,
-        };
-        counted.page(levels, values, level_max)?;
-    }
-    Some(counted.most())
-}
-
 /// Some bytes of a file at their place in it.
 struct ChunkBytes {
     start: u64,
@@ -345,19 +351,22 @@ impl ChunkReader for ChunkBytes {
 }
 
 /// What is wrong with columns whose values all have one length: NULLs have it, too, and a batch has room for all its rows.
-pub(super) fn long_values(footer: &ParquetMetaData, pool: &Arc<dyn MemoryPool>) -> Option<String> {
-    const BATCH_ROWS: u64 = 8192;
+pub(super) fn long_values(
+    footer: &ParquetMetaData,
+    pool: &Arc<dyn MemoryPool>,
+    batch_rows: usize,
+) -> Option<String> {
     let may_take = limit_bytes(pool).max(FIXED_FREE_BYTES);
     let columns = footer.file_metadata().schema_descr().columns().iter();
     let mut lengths = columns.filter_map(|column| {
         let length = u64::try_from(column.type_length()).ok()?;
         let is_fixed = column.physical_type() == Type::FIXED_LEN_BYTE_ARRAY;
-        (is_fixed && length.saturating_mul(BATCH_ROWS) > may_take)
+        (is_fixed && length.saturating_mul(batch_rows as u64) > may_take)
             .then(|| (column.path().string(), length))
     });
     lengths.next().map(|(name, length)| {
         format!(
-            "values of column '{name}' have {length} bytes each, too many for a batch of rows; raise memory_limit"
+            "values of column '{name}' have {length} bytes each, too many for a batch of {batch_rows} rows; raise memory_limit or lower batch_size"
         )
     })
 }
@@ -402,7 +411,7 @@ mod tests {
             .parse_and_finish(&file)
             .unwrap();
         let pool: Arc<dyn MemoryPool> = Arc::new(SessionPool::new(1));
-        let mut decoding = Decoding::new(pool, &Path::from("x.parquet"));
+        let mut decoding = Decoding::new(pool, &Path::from("x.parquet"), 8192);
         decoding.know(&Arc::new(footer.clone()));
         for chunk in footer.row_group(0).columns() {
             let place = place(chunk).unwrap();
@@ -413,7 +422,7 @@ mod tests {
             let refused = decoding.admit(place.start, cut).unwrap_err().to_string();
             assert!(refused.contains("x.parquet"), "{refused}");
             // The decoder's own reader agrees about what the pages are.
-            let values = batch_values(chunk, place.start, &bytes);
+            let values = decoding.batch_values(chunk, place.start, &bytes);
             assert!(chunk.column_descr().max_rep_level() == 0 || values.is_some());
         }
     }

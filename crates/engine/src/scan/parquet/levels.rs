@@ -6,32 +6,41 @@
 
 use crate::scan::parquet::page_headers::unsigned;
 
-/// Rows of a batch; a batch may begin within one of those that are counted, so it has at most twice the values.
-const BATCH_ROWS: u64 = 8192;
-
 /// Counts values batch by batch.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct BatchValues {
+    /// Rows of a batch.
+    batch_rows: u64,
     rows: u64,
     values: u64,
     most: u64,
 }
 
 impl BatchValues {
-    /// The most values of two neighbouring batches.
+    /// Of batches of so many rows.
+    pub(super) fn of_batches(batch_rows: u64) -> BatchValues {
+        BatchValues {
+            batch_rows: batch_rows.max(1),
+            rows: 0,
+            values: 0,
+            most: 0,
+        }
+    }
+
+    /// The most values of two neighbouring batches: one may begin within another that is counted.
     pub(super) fn most(&self) -> u64 {
         self.most.max(self.values).saturating_mul(2)
     }
 
     /// So many values, each of which begins a row.
     fn rows(&mut self, mut count: u64) {
-        let missing = BATCH_ROWS - self.rows;
+        let missing = self.batch_rows - self.rows;
         if count >= missing {
             self.most = self.most.max(self.values + missing);
             count -= missing;
-            if count >= BATCH_ROWS {
-                self.most = self.most.max(BATCH_ROWS);
-                count %= BATCH_ROWS;
+            if count >= self.batch_rows {
+                self.most = self.most.max(self.batch_rows);
+                count %= self.batch_rows;
             }
             (self.rows, self.values) = (0, 0);
         }
@@ -98,8 +107,10 @@ impl BatchValues {
 mod tests {
     use super::*;
 
+    const BATCH_ROWS: u64 = 8192;
+
     fn most(pages: &[(&[u8], u64)], level_max: i16) -> Option<u64> {
-        let mut counted = BatchValues::default();
+        let mut counted = BatchValues::of_batches(BATCH_ROWS);
         for (runs, values) in pages {
             counted.page(runs, *values, level_max)?;
         }

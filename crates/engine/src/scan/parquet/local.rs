@@ -45,19 +45,22 @@ pub(crate) struct LocalReaders {
     paths: LocalFileSystem,
     pool: Arc<dyn MemoryPool>,
     access: Arc<Access>,
+    batch_rows: usize,
 }
 
 impl LocalReaders {
-    /// `datafusion` makes the readers for everything but bytes, which count in `pool`.
+    /// `datafusion` makes the readers for everything but bytes, which count in `pool`; batches have so many rows.
     pub fn new(
         datafusion: Arc<dyn ParquetFileReaderFactory>,
         pool: Arc<dyn MemoryPool>,
         access: Arc<Access>,
+        batch_rows: usize,
     ) -> LocalReaders {
         LocalReaders {
             datafusion,
             pool,
             access,
+            batch_rows,
             paths: LocalFileSystem::new(),
         }
     }
@@ -85,7 +88,7 @@ impl ParquetFileReaderFactory for LocalReaders {
         Ok(Box::new(LocalReader {
             datafusion,
             path,
-            decoding: Decoding::new(Arc::clone(&self.pool), &planned.location),
+            decoding: Decoding::new(Arc::clone(&self.pool), &planned.location, self.batch_rows),
             planned,
             file: None,
             counts,
@@ -259,7 +262,7 @@ mod tests {
         let datafusion = DefaultParquetFileReaderFactory::new(Arc::new(LocalFileSystem::new()));
         let pool = Arc::new(UnboundedMemoryPool::default());
         let access = Access::new(&SessionOptions::default()).unwrap();
-        LocalReaders::new(Arc::new(datafusion), pool, access)
+        LocalReaders::new(Arc::new(datafusion), pool, access, 8192)
             .create_reader(0, PartitionedFile::from(object), None, metrics)
             .unwrap()
     }
