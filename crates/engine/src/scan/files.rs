@@ -26,6 +26,7 @@ use super::csv::reject_tables::rejects_of;
 use super::csv::rejects::RejectsOf;
 use super::csv::sniff::sniffed_table;
 use super::csv::source::CsvText;
+use super::decompression::Decompression;
 use super::format::{FileKind, Reading, common_reading, datafusion_format};
 use super::hive::{FileColumns, hive_columns};
 use super::ipc::ipc_schema;
@@ -219,7 +220,9 @@ async fn build(
         ),
         None => {
             let compression = call.text.compression.unwrap_or(reading.compression).into();
-            let mut table = csv_table_of(reading.kind, call, &found, compression).await?;
+            let pool = &state.runtime_env().memory_pool;
+            let decompression = Decompression::new(compression, pool);
+            let mut table = csv_table_of(reading.kind, call, &found, &decompression).await?;
             if call.wanted == WantedOfFiles::Dialect {
                 return sniffed_table(&call.paths.join(", "), &table);
             }

@@ -20,6 +20,7 @@ pub mod location;
 pub(crate) mod decoder_panics;
 mod web;
 pub mod stores;
+pub(crate) mod decompression;
 pub mod text;
 pub(crate) mod reserved_words;
 pub mod csv;

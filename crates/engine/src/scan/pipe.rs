@@ -21,7 +21,6 @@ use datafusion::catalog::streaming::StreamingTable;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::parsers::CompressionTypeVariant;
 use datafusion::common::{DataFusionError, Result as DataFusionResult};
-use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::execution::context::SessionConfig;
 use datafusion::execution::session_state::SessionState;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
@@ -43,6 +42,7 @@ use super::csv::rejects::RejectsOf;
 use super::csv::sniff::sniffed_table;
 use super::csv::source::{BlockOrigin, batches};
 use super::csv::table::csv_table_in;
+use super::decompression::Decompression;
 use super::format::{FileKind, common_reading};
 use super::parquet::Bytes;
 use super::text::{Extent, SAMPLE_ROWS};
@@ -117,8 +117,8 @@ impl fmt::Debug for Pipe {
 
 impl Pipe {
     /// Opens a pipe and reads its beginning, decompressed.
-    async fn open(path: &str, compression: FileCompressionType, bytes: usize) -> Result<Pipe> {
-        let mut rest = compression.convert_stream(chunks(opened(path).await?, path))?;
+    async fn open(path: &str, decompression: &Decompression, bytes: usize) -> Result<Pipe> {
+        let mut rest = decompression.stream(chunks(opened(path).await?, path), path)?;
         let mut beginning = Vec::new();
         let mut extent = Extent::Part;
         while beginning.len() < bytes && extent == Extent::Part {
@@ -300,7 +300,9 @@ async fn opened_as(
     }
     let compression = call.text.compression;
     let compression = compression.unwrap_or(CompressionTypeVariant::UNCOMPRESSED);
-    let pipe = Pipe::open(path, compression.into(), BEGINNING_BYTES).await?;
+    let pool = &state.runtime_env().memory_pool;
+    let decompression = Decompression::new(compression.into(), pool);
+    let pipe = Pipe::open(path, &decompression, BEGINNING_BYTES).await?;
     Ok(OpenPipe::Stream(Arc::new(pipe)))
 }
 

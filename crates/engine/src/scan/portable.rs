@@ -93,8 +93,8 @@ fn source_of(
             inner.end()?;
             Ok(Arc::new(SteadySource::around(source)))
         }
-        portable_csv::KIND => portable_csv::whole(values, schema),
-        portable_json::KIND => portable_json::whole(values, schema),
+        portable_csv::KIND => portable_csv::whole(values, schema, runtime),
+        portable_json::KIND => portable_json::whole(values, schema, runtime),
         portable_arrow::KIND => portable_arrow::whole(values, schema, runtime),
         other => not_impl_err!("a scan of the kind {other}"),
     }

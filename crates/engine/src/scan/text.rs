@@ -11,16 +11,20 @@ use datafusion::arrow::datatypes::SchemaRef;
 use datafusion::common::Result;
 use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
-use datafusion::datasource::physical_plan::{FileOpener, FileScanConfig, FileScanConfigBuilder};
+use datafusion::datasource::physical_plan::{
+    FileOpener, FileScanConfig, FileScanConfigBuilder, FileSource,
+};
 use datafusion::datasource::projection::{ProjectionOpener, SplitProjection};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::datasource::table_schema::TableSchema;
+use datafusion::execution::memory_pool::{MemoryPool, UnboundedMemoryPool};
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::{ExecutionPlan, PhysicalExpr, apply_expression_roots};
 
 pub(crate) use crate::error::from_datafusion::SAMPLE_ROWS;
 use crate::runtime::options::BATCH_SIZE_DEFAULT_ROWS;
+use crate::scan::decompression::Decompression;
 
 /// Whether the bytes at hand are all of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,12 +51,16 @@ fn rows_of_batch(rows: usize, columns: usize) -> usize {
     rows.min(most.max(BATCH_ROWS_MIN))
 }
 
-/// The scan of files that are compressed so.
+/// The scan of files that are compressed so, by another source if there is one.
 pub(crate) fn scan_of(
     files: FileScanConfig,
+    source: Option<Arc<dyn FileSource>>,
     compression: FileCompressionType,
 ) -> Arc<dyn ExecutionPlan> {
-    let files = FileScanConfigBuilder::from(files).with_file_compression_type(compression);
+    let mut files = FileScanConfigBuilder::from(files).with_file_compression_type(compression);
+    if let Some(source) = source {
+        files = files.with_source(source);
+    }
     DataSourceExec::from_data_source(files.build())
 }
 
@@ -63,6 +71,8 @@ pub(crate) struct TextScan {
     projection: SplitProjection,
     batch_rows: usize,
     metrics: ExecutionPlanMetricsSet,
+    /// Of the session that planned it.
+    pool: Arc<dyn MemoryPool>,
 }
 
 impl TextScan {
@@ -73,7 +83,21 @@ impl TextScan {
             schema,
             batch_rows: BATCH_SIZE_DEFAULT_ROWS,
             metrics: ExecutionPlanMetricsSet::new(),
+            pool: Arc::new(UnboundedMemoryPool::default()),
         }
+    }
+
+    /// The same, whose decompression counts in `pool`.
+    pub(crate) fn counting(&self, pool: &Arc<dyn MemoryPool>) -> TextScan {
+        TextScan {
+            pool: Arc::clone(pool),
+            ..self.clone()
+        }
+    }
+
+    /// Of files that are compressed so.
+    pub(crate) fn decompression(&self, compression: FileCompressionType) -> Decompression {
+        Decompression::new(compression, &self.pool)
     }
 
     /// The same in batches of so many rows.

@@ -200,6 +200,49 @@ fn values_of_some_length_in_batches_of_any_size() {
     }
 }
 
+/// A column `v` of a hundred rows in two members. The window of the first one is what its header says.
+fn xz_with_a_window(header: &str, row: &str) -> Vec<u8> {
+    let [first, second] = [format!("{header}{}", row.repeat(50)), row.repeat(50)];
+    let pack = |text: &str| {
+        let mut packed = Vec::with_capacity(text.len() + 1024);
+        let check = liblzma::stream::Check::Crc32;
+        let mut stream = liblzma::stream::Stream::new_easy_encoder(6, check).unwrap();
+        let finish = liblzma::stream::Action::Finish;
+        stream
+            .process_vec(text.as_bytes(), &mut packed, finish)
+            .unwrap();
+        packed
+    };
+    [pack(&first), pack(&second)].concat()
+}
+
+/// Writes 4 GiB for the window of the first block, whose header has its checksum behind it.
+fn widen(bytes: &mut [u8]) {
+    let end = 12 + usize::from(bytes[12]) * 4;
+    bytes[16] = 40;
+    let sum = bytes[12..end].iter().fold(!0_u32, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| {
+            sum >> 1 ^ (0xEDB8_8320 * (sum & 1))
+        })
+    });
+    bytes[end..end + 4].copy_from_slice(&(!sum).to_le_bytes());
+}
+
+#[test]
+fn a_window_of_four_gigabytes() {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, header, row) in [("x.csv.xz", "v\n", "1\n"), ("x.json.xz", "", "{\"v\":1}\n")] {
+        let path = folder.path().join(name);
+        let sql = format!("SELECT count(*), sum(v) FROM '{}'", path.display());
+        let mut bytes = xz_with_a_window(header, row);
+        std::fs::write(&path, &bytes).unwrap();
+        assert_eq!(rows(&session(), &sql), ["100|100"], "{name}");
+        widen(&mut bytes);
+        std::fs::write(&path, &bytes).unwrap();
+        refused(&sql, &path);
+    }
+}
+
 #[test]
 fn a_record_of_json_that_does_not_end() {
     let folder = tempfile::tempdir().unwrap();

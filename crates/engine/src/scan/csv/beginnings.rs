@@ -5,18 +5,18 @@
 //! Not here: what the beginnings say (table.rs).
 
 use datafusion::common::DataFusionError;
-use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use futures::TryStreamExt;
-use object_store::{ObjectMeta, ObjectStore, ObjectStoreExt};
+use object_store::{ObjectStore, ObjectStoreExt};
 use std::sync::Arc;
 
 use super::sample::look_further;
 use super::table::{Beginning, CsvTable, Union, csv_table};
 use crate::error::Result;
 use crate::scan::call::FileCall;
+use crate::scan::decompression::Decompression;
 use crate::scan::files::bad_file_named;
 use crate::scan::format::FileKind;
-use crate::scan::location::Found;
+use crate::scan::location::{File, Found};
 use crate::scan::text::{Extent, SAMPLE_ROWS};
 
 /// Bytes at the beginning of a text file that are looked at before its format is fixed.
@@ -33,30 +33,33 @@ pub(crate) async fn csv_table_of(
     kind: FileKind,
     call: &FileCall,
     found: &Found,
-    compression: FileCompressionType,
+    decompression: &Decompression,
 ) -> Result<CsvTable> {
     let union = match call.files.union_by_name {
         Some(true) => Union::ByName,
         _ => Union::ByPlace,
     };
-    let beginnings = beginnings(found, compression).await?;
+    let beginnings = beginnings(found, decompression).await?;
     let table = csv_table(kind, &call.text, union, &beginnings)?;
     match call.text.sample_rows {
         Some(rows) if rows > SAMPLE_ROWS => {
-            look_further(table, found, compression, (rows, &call.text.csv)).await
+            look_further(table, found, decompression, (rows, &call.text.csv)).await
         }
         _ => Ok(table),
     }
 }
 
-async fn beginnings(found: &Found, compression: FileCompressionType) -> Result<Vec<Beginning<'_>>> {
+async fn beginnings<'a>(
+    found: &'a Found,
+    decompression: &Decompression,
+) -> Result<Vec<Beginning<'a>>> {
     let mut read = Vec::with_capacity(found.files.len());
     for (index, file) in found.files.iter().enumerate() {
         let limit = match index < BEGINNINGS_LONG {
             true => BEGINNING_BYTES,
             false => BEGINNING_SHORT_BYTES,
         };
-        let (bytes, extent) = first_bytes(&found.store, &file.meta, compression, limit)
+        let (bytes, extent) = first_bytes(&found.store, file, decompression, limit)
             .await
             .map_err(|error| bad_file_named(error, &file.name))?;
         read.push((file, bytes, extent));
@@ -66,8 +69,8 @@ async fn beginnings(found: &Found, compression: FileCompressionType) -> Result<V
 
 async fn first_bytes(
     store: &Arc<dyn ObjectStore>,
-    meta: &ObjectMeta,
-    compression: FileCompressionType,
+    File { meta, name, .. }: &File,
+    decompression: &Decompression,
     limit: usize,
 ) -> Result<(Vec<u8>, Extent)> {
     let store_error =
@@ -75,7 +78,7 @@ async fn first_bytes(
     if meta.size == 0 {
         return Ok((Vec::new(), Extent::Whole));
     }
-    if !compression.is_compressed() {
+    if !decompression.is_needed() {
         let end = meta.size.min(limit as u64);
         let extent = if end == meta.size {
             Extent::Whole
@@ -94,7 +97,7 @@ async fn first_bytes(
         .map_err(store_error)?
         .into_stream();
     let stream = futures::StreamExt::boxed(stream.map_err(DataFusionError::from));
-    let mut stream = compression.convert_stream(stream)?;
+    let mut stream = decompression.stream(stream, name)?;
     let mut bytes = Vec::new();
     while let Some(chunk) = stream.try_next().await? {
         bytes.extend_from_slice(&chunk);

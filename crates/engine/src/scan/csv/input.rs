@@ -7,11 +7,9 @@
 //! Not here: records (blocks.rs).
 
 use std::fs::File;
-use std::io::Read;
 use std::os::unix::fs::FileExt;
 
 use datafusion::common::{DataFusionError, Result};
-use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use encoding_rs::{Decoder, Encoding};
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
@@ -19,6 +17,7 @@ use object_store::{GetResult, GetResultPayload, ObjectMeta};
 
 use crate::error::Error;
 use crate::runtime::accounted::Bytes;
+use crate::scan::decompression::{DecompressedFile, Decompression};
 use crate::scan::steady::{changed, is_same};
 
 /// Bytes that are read at once.
@@ -86,7 +85,7 @@ enum ByteSource {
         at: u64,
     },
     /// A decompressor, which blocks; the file below it.
-    Read(Box<dyn Read + Send>, LocalFile),
+    Read(DecompressedFile, LocalFile),
     Stream(BoxStream<'static, Result<Bytes>>),
 }
 
@@ -103,22 +102,22 @@ impl Input {
         result: GetResult,
         planned: &ObjectMeta,
         name: &str,
-        compression: FileCompressionType,
+        decompression: &Decompression,
     ) -> Result<Input> {
         let source = match result.payload {
             GetResultPayload::File(file, _) => {
                 let file = LocalFile::new(file, planned.clone(), name.to_string())?;
-                match compression.is_compressed() {
+                match decompression.is_needed() {
                     true => {
                         let copy = file.file.try_clone().map_err(|error| file.failed(&error))?;
-                        ByteSource::Read(compression.convert_read(copy)?, file)
+                        ByteSource::Read(decompression.reader(copy, name)?, file)
                     }
                     false => ByteSource::File { file, at: 0 },
                 }
             }
             GetResultPayload::Stream(stream) => {
                 let stream = stream.map_err(DataFusionError::from).boxed();
-                ByteSource::Stream(compression.convert_stream(stream)?)
+                ByteSource::Stream(decompression.stream(stream, name)?)
             }
         };
         Ok(Input {
@@ -188,16 +187,9 @@ impl Input {
                 Ok(bytes > 0)
             }
             ByteSource::Read(reader, file) => {
-                let part = reader.take(READ_BYTES as u64).read_to_end(into);
-                let bytes = part.map_err(|error| {
-                    DataFusionError::from(Error::Format {
-                        path: file.name.clone(),
-                        line: None,
-                        message: error.to_string(),
-                    })
-                })?;
+                let has_more = reader.fill(READ_BYTES, into)?;
                 file.check()?;
-                Ok(bytes > 0)
+                Ok(has_more)
             }
             ByteSource::Stream(stream) => match stream.try_next().await? {
                 Some(bytes) => {

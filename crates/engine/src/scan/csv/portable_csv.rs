@@ -11,6 +11,7 @@ use std::sync::Arc;
 use datafusion::common::{Result, internal_err, not_impl_err};
 use datafusion::datasource::physical_plan::FileSource;
 use datafusion::datasource::table_schema::TableSchema;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use encoding_rs::Encoding;
 use grouse_text::csv::columns::Forms;
 use grouse_text::csv::grammar::Grammar;
@@ -56,6 +57,7 @@ pub(in crate::scan) fn apart(source: &dyn FileSource) -> Option<Result<Apart>> {
 pub(in crate::scan) fn whole(
     values: &mut WireReader,
     schema: &TableSchema,
+    runtime: &RuntimeEnv,
 ) -> Result<Arc<dyn FileSource>> {
     let mut rules = WireReader::new(values.list()?);
     let found = rules_of(&mut rules)?;
@@ -68,7 +70,7 @@ pub(in crate::scan) fn whole(
     })?;
     let mut source = CsvSource::new(Arc::new(found), schema.clone());
     source.cuts = Arc::new(HashMap::from_iter(pieces));
-    Ok(Arc::new(source))
+    Ok(source.counting(&runtime.memory_pool))
 }
 
 /// A path as it is in a store.

@@ -5,7 +5,6 @@
 //! Invariant: files are read in bounded memory.
 //! Not here: what a type is (guess.rs).
 
-use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use object_store::GetOptions;
 
 use super::blocks::{Block, Blocks};
@@ -14,6 +13,7 @@ use super::input::Input;
 use super::options::CsvOptions;
 use super::table::CsvTable;
 use crate::error::{Error, Result};
+use crate::scan::decompression::Decompression;
 use crate::scan::location::Found;
 use grouse_text::csv::columns::Cells;
 use grouse_text::csv::guess::{Guess, see_all};
@@ -26,7 +26,7 @@ const ROWS_AT_ONCE: usize = 8_192;
 pub(crate) async fn look_further(
     table: CsvTable,
     found: &Found,
-    compression: FileCompressionType,
+    decompression: &Decompression,
     (mut rows_left, options): (usize, &CsvOptions),
 ) -> Result<CsvTable> {
     let mut guesses = table.guesses.clone();
@@ -35,7 +35,7 @@ pub(crate) async fn look_further(
         let result = found.store.get_opts(&file.meta.location, options).await;
         let result = result.map_err(|error| crate::error::from_datafusion::object_store(&error))?;
         let rules = &table.rules;
-        let input = Input::new(result, &file.meta, &file.name, compression)?;
+        let input = Input::new(result, &file.meta, &file.name, decompression)?;
         let input = input.encoded(rules.encoding);
         let mut blocks = Blocks::new(input, rules.dialect.clone(), rules.record_bytes_max);
         let layout = rules.layout(&file.meta.location);

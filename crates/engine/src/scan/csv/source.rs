@@ -23,6 +23,7 @@ use datafusion::datasource::physical_plan::{
     FileGroup, FileOpenFuture, FileOpener, FileScanConfig, FileScanConfigBuilder, FileSource,
 };
 use datafusion::datasource::table_schema::TableSchema;
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_expr::LexOrdering;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use datafusion::physical_plan::{DisplayFormatType, ExecutionPlan};
@@ -37,6 +38,7 @@ use super::decode::{Bad, Decode, ReadingRules};
 use super::dialect::Header;
 use super::input::{Input, LocalFile};
 use super::rejects::FileRejects;
+use crate::scan::decompression::Decompression;
 use crate::scan::steady::Pinned;
 use crate::scan::text::{TextScan, scan_of};
 use crate::scan::wrapped::as_wrapped;
@@ -95,10 +97,12 @@ impl FileFormat for CsvText {
 
     async fn create_physical_plan(
         &self,
-        _state: &dyn Session,
+        state: &dyn Session,
         conf: FileScanConfig,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(scan_of(conf, self.compression))
+        let source = conf.file_source().downcast_ref::<CsvSource>();
+        let source = source.map(|source| source.counting(&state.runtime_env().memory_pool));
+        Ok(scan_of(conf, source, self.compression))
     }
 
     fn file_source(&self, schema: TableSchema) -> Arc<dyn FileSource> {
@@ -128,7 +132,7 @@ impl FileSource for CsvSource {
             schema: self.scan.read_schema()?,
             batch_rows: self.scan.batch_rows(),
             columns: self.scan.columns().to_vec(),
-            compression: config.file_compression_type,
+            decompression: self.scan.decompression(config.file_compression_type),
             cuts: Arc::clone(&self.cuts),
             place: config.object_store_url.as_str().to_string(),
             store,
@@ -188,6 +192,14 @@ impl CsvSource {
         }
     }
 
+    /// The same, whose decompression counts in `pool`.
+    pub(super) fn counting(&self, pool: &Arc<dyn MemoryPool>) -> Arc<dyn FileSource> {
+        Arc::new(CsvSource {
+            scan: self.scan.counting(pool),
+            ..self.clone()
+        })
+    }
+
     /// The scan with its files in pieces; `None` if they are too small.
     fn in_pieces(
         &self,
@@ -245,7 +257,7 @@ struct CsvOpener {
     schema: SchemaRef,
     columns: Vec<usize>,
     batch_rows: usize,
-    compression: FileCompressionType,
+    decompression: Decompression,
     cuts: Arc<HashMap<Path, Arc<Cuts>>>,
     /// The address of the store.
     place: String,
@@ -275,11 +287,11 @@ impl FileOpener for CsvOpener {
                 file.object_meta.clone(),
             )),
         };
-        let compression = self.compression;
+        let decompression = self.decompression.clone();
         Ok(Box::pin(async move {
             let origin = match cuts {
                 Some(cuts) => piece(&file, &cuts, store, &rules, name).await?,
-                None => whole(&file, store, &rules, name, compression).await?,
+                None => whole(&file, store, &rules, name, &decompression).await?,
             };
             Ok(batches(origin, decode, rejects))
         }))
@@ -323,13 +335,13 @@ async fn whole(
     store: Arc<dyn ObjectStore>,
     rules: &ReadingRules,
     name: String,
-    compression: FileCompressionType,
+    decompression: &Decompression,
 ) -> Result<BlockOrigin> {
     let meta = &file.object_meta;
     let result = store
         .get_opts(&meta.location, GetOptions::default())
         .await?;
-    let input = Input::new(result, meta, &name, compression)?.encoded(rules.encoding);
+    let input = Input::new(result, meta, &name, decompression)?.encoded(rules.encoding);
     let blocks = Blocks::new(input, rules.dialect.clone(), rules.record_bytes_max);
     Ok(BlockOrigin::Whole(Box::new(blocks)))
 }

@@ -10,7 +10,6 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use datafusion::common::{DataFusionError, Result};
-use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use futures::stream::BoxStream;
 use futures::{StreamExt, TryStreamExt};
 use object_store::{GetOptions, GetRange, GetResultPayload, ObjectMeta, ObjectStore};
@@ -18,6 +17,7 @@ use object_store::{GetOptions, GetRange, GetResultPayload, ObjectMeta, ObjectSto
 use crate::error::Error;
 use crate::error::from_datafusion::PATH_UNKNOWN;
 use crate::runtime::accounted::Bytes;
+use crate::scan::decompression::Decompression;
 
 /// What is read at once from a file on this machine.
 const READ_BYTES: u64 = 1 << 20;
@@ -27,7 +27,7 @@ pub(super) async fn chunks(
     store: &Arc<dyn ObjectStore>,
     meta: &ObjectMeta,
     start: u64,
-    compression: FileCompressionType,
+    decompression: &Decompression,
 ) -> Result<BoxStream<'static, Result<Bytes>>> {
     if meta.size == start {
         return Ok(futures::stream::empty().boxed());
@@ -42,7 +42,7 @@ pub(super) async fn chunks(
         GetResultPayload::File(file, _) => file_chunks(file, range)?,
         GetResultPayload::Stream(stream) => stream.map_err(DataFusionError::from).boxed(),
     };
-    compression.convert_stream(bytes)
+    decompression.stream(bytes, &format!("/{}", meta.location))
 }
 
 /// The worker that parses a file reads it, too: that is faster than to wait for another thread.

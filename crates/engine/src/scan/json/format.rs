@@ -29,6 +29,7 @@ use super::options::JsonOptions;
 use super::records::{FilePart, RecordsText, Root, SampleBounds, Seen, layout_of, look};
 use super::source::{JsonReading, JsonSource};
 use crate::error::Error;
+use crate::scan::decompression::Decompression;
 use crate::error::types::type_name;
 use crate::scan::location::named;
 use crate::scan::steady_format::Steady;
@@ -97,6 +98,7 @@ impl Json {
         &self,
         store: &Arc<dyn ObjectStore>,
         objects: &[ObjectMeta],
+        decompression: &Decompression,
     ) -> Result<(Shape, Seen)> {
         let (mut shape, mut all) = (Shape::default(), Seen::default());
         let wanted = self.options.sample_rows;
@@ -114,7 +116,7 @@ impl Json {
                 },
                 is_lenient: self.options.ignores_errors,
             };
-            let mut bytes = chunks(store, object, 0, self.compression).await?.peekable();
+            let mut bytes = chunks(store, object, 0, decompression).await?.peekable();
             let layout = match (self.options.layout, Pin::new(&mut bytes).peek().await) {
                 (Some(layout), _) => layout,
                 (None, Some(Ok(first))) => layout_of(first, self.options.ignores_errors),
@@ -208,11 +210,13 @@ impl FileFormat for Json {
 
     async fn infer_schema(
         &self,
-        _state: &dyn Session,
+        state: &dyn Session,
         store: &Arc<dyn ObjectStore>,
         objects: &[ObjectMeta],
     ) -> Result<SchemaRef> {
-        let (shape, seen) = self.look(store, objects).await?;
+        let pool = &state.runtime_env().memory_pool;
+        let decompression = Decompression::new(self.compression, pool);
+        let (shape, seen) = self.look(store, objects, &decompression).await?;
         let found = self.columns(&shape, seen);
         let fields = found
             .fields
@@ -235,10 +239,12 @@ impl FileFormat for Json {
 
     async fn create_physical_plan(
         &self,
-        _state: &dyn Session,
+        state: &dyn Session,
         conf: FileScanConfig,
     ) -> Result<Arc<dyn ExecutionPlan>> {
-        Ok(scan_of(conf, self.compression))
+        let source = conf.file_source().downcast_ref::<JsonSource>();
+        let source = source.map(|source| source.counting(&state.runtime_env().memory_pool));
+        Ok(scan_of(conf, source, self.compression))
     }
 
     async fn create_writer_physical_plan(

@@ -12,6 +12,7 @@ use datafusion::common::{Result, internal_err};
 use datafusion::datasource::file_format::file_compression_type::FileCompressionType;
 use datafusion::datasource::physical_plan::FileSource;
 use datafusion::datasource::table_schema::TableSchema;
+use datafusion::execution::runtime_env::RuntimeEnv;
 use grouse_text::json::columns::Strictness;
 use grouse_text::json::splitter::Layout;
 use grouse_text::json::types::JsonType;
@@ -68,6 +69,7 @@ pub(in crate::scan) fn apart(source: &dyn FileSource) -> Option<Apart> {
 pub(in crate::scan) fn whole(
     values: &mut WireReader,
     schema: &TableSchema,
+    runtime: &RuntimeEnv,
 ) -> Result<Arc<dyn FileSource>> {
     let fields = values.each(|values| {
         let mut field = WireReader::new(values.list()?);
@@ -81,7 +83,8 @@ pub(in crate::scan) fn whole(
         compression: values.text()?.parse::<FileCompressionType>()?,
         record_bytes_max: values.count()?,
     };
-    Ok(Arc::new(JsonSource::new(reading, schema.clone())))
+    let source = JsonSource::new(reading, schema.clone());
+    Ok(source.counting(&runtime.memory_pool))
 }
 
 fn of_type(of: &JsonType) -> WireValue {

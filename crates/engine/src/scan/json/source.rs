@@ -15,6 +15,7 @@ use datafusion::datasource::physical_plan::{
     FileOpenFuture, FileOpener, FileScanConfig, FileSource,
 };
 use datafusion::datasource::table_schema::TableSchema;
+use datafusion::execution::memory_pool::MemoryPool;
 use datafusion::physical_expr::projection::ProjectionExprs;
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -49,6 +50,14 @@ impl JsonSource {
     pub(super) fn new(reading: JsonReading, schema: TableSchema) -> JsonSource {
         let scan = TextScan::new(schema);
         JsonSource { reading, scan }
+    }
+
+    /// The same, whose decompression counts in `pool`.
+    pub(super) fn counting(&self, pool: &Arc<dyn MemoryPool>) -> Arc<dyn FileSource> {
+        Arc::new(JsonSource {
+            scan: self.scan.counting(pool),
+            ..self.clone()
+        })
     }
 }
 
@@ -124,7 +133,8 @@ impl FileOpener for JsonOpener {
                 record_bytes_max,
             } = source.reading;
             let meta = &file.object_meta;
-            let bytes = chunks(&store, meta, first_byte(part), compression).await?;
+            let decompression = source.scan.decompression(compression);
+            let bytes = chunks(&store, meta, first_byte(part), &decompression).await?;
             let columns = Object::new(&fields, source.scan.columns(), strictness);
             let mut records = Records::new(
                 RecordsText::new(bytes, layout, part, record_bytes_max),
