@@ -21,6 +21,10 @@ pub(super) fn by_canonical(aggregate: Aggregate) -> Result<Transformed<LogicalPl
     let (mut keys, mut shown) = (Vec::new(), Vec::new());
     let mut changed = false;
     for (at, key) in aggregate.group_expr.iter().enumerate() {
+        if is_shown(&aggregate, at) {
+            keys.push(key.clone());
+            continue;
+        }
         let formed = in_key(key.clone(), &schema)?;
         changed |= formed.transformed;
         if formed.transformed && !matches!(key, Expr::GroupingSet(_)) {
@@ -35,9 +39,7 @@ pub(super) fn by_canonical(aggregate: Aggregate) -> Result<Transformed<LogicalPl
     let mut aggregates = aggregate.aggr_expr.clone();
     let values = shown.iter().map(|(at, key)| {
         let key = key.clone().unalias();
-        any_value_udaf()
-            .call(vec![key])
-            .alias(format!("__key_{at}"))
+        any_value_udaf().call(vec![key]).alias(shown_name(*at))
     });
     aggregates.extend(values);
     let below = Aggregate::try_new(Arc::clone(&aggregate.input), keys, aggregates)?;
@@ -57,6 +59,19 @@ pub(super) fn by_canonical(aggregate: Aggregate) -> Result<Transformed<LogicalPl
     let plan = Arc::new(LogicalPlan::Aggregate(below));
     let projection = Projection::try_new(outputs, plan)?;
     Ok(Transformed::yes(LogicalPlan::Projection(projection)))
+}
+
+/// The name of the aggregate that shows a key.
+fn shown_name(key: usize) -> String {
+    format!("__key_{key}")
+}
+
+/// Whether an aggregate shows a key already, which is canonical then. It may be a column by now, where DataFusion computes below the
+/// grouping what arguments of aggregates share with it.
+fn is_shown(aggregate: &Aggregate, key: usize) -> bool {
+    let name = shown_name(key);
+    let mut aggregates = aggregate.aggr_expr.iter();
+    aggregates.any(|expr| matches!(expr, Expr::Alias(alias) if alias.name == name))
 }
 
 /// A key with canonical intervals, which also may be columns of grouping sets.
