@@ -3,7 +3,7 @@
 //! In: tokens. Out: [`DIALECT`], what the parser takes them for.
 //! Invariant: all else is the generic dialect's; each method that it has is listed here.
 //! `^` and `**` bind tighter than `*` and looser than a sign, from left to right: `-2 ^ 2` is 4, `2 ^ 3 ^ 2` is 64. Operators on
-//! bits and `@` bind as `||` does, looser than `+`, from left to right, as in PostgreSQL.
+//! bits and `@` bind as `||` does, looser than `+`, from left to right, as in PostgreSQL. Comparisons bind looser than LIKE and IN.
 //! DuckDB's own is not it, though we follow DuckDB's functions: there `f(a = b)` is a named argument, so `count_if(a = 1)`
 //! would not parse.
 //! Not here: forms of ours within expressions (expression_forms.rs), what DataFusion does not plan (statement.rs,
@@ -102,6 +102,9 @@ fn in_before(parser: &Parser<'_>, is_list: impl Fn(&Token) -> bool) -> Option<Co
 const POWER: u8 = 41;
 const AT_TIME_ZONE: u8 = 42;
 
+/// How tight `=` and its kin bind: looser than LIKE, IN and BETWEEN, tighter than IS.
+const COMPARISON: u8 = 18;
+
 /// What the generic dialect says yes or no to.
 macro_rules! as_generic {
     ($($question:ident)*) => {
@@ -166,6 +169,7 @@ impl Dialect for GrouseDialect {
     fn prec_value(&self, precedence: Precedence) -> u8 {
         match precedence {
             Precedence::AtTz => AT_TIME_ZONE,
+            Precedence::Eq => COMPARISON,
             other => GENERIC.prec_value(other),
         }
     }
