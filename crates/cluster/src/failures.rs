@@ -17,16 +17,25 @@ const MARKS: [&str; 2] = ["[grouse error ", "]"];
 /// Between the parts of an error.
 const SEPARATOR: char = '\u{1f}';
 
-/// What an executor tells Ballista of an error that ended a task. `located` adds the file that it is about.
+/// What an executor, which writes to the folder `disk`, tells Ballista of an error that ended a task. `located` adds the file that
+/// it is about.
 pub async fn told<F: Future<Output = Error>>(
     error: DataFusionError,
+    disk: &str,
     located: impl FnOnce(Error) -> F,
 ) -> DataFusionError {
     if let Some(lost) = lost_input(&error) {
         return DataFusionError::External(Box::new(lost));
     }
-    let passes = is_passing(&error);
-    let error = located(Error::from(meant(&error))).await;
+    let is_full = is_of_full_disk(&error);
+    let passes = is_full || is_passing(&error);
+    let error = match is_full {
+        true => Error::Io {
+            path: disk.to_string(),
+            message: "no space is left on the disk of this executor".to_string(),
+        },
+        false => located(Error::from(meant(&error))).await,
+    };
     let text = format!("{error} {}", mark(&error));
     match passes {
         true => DataFusionError::IoError(std::io::Error::other(text)),
@@ -59,11 +68,22 @@ fn lost_input(error: &DataFusionError) -> Option<BallistaError> {
     })
 }
 
-/// Whether another try may go well: the store was not reached, or the disk was full of what others have there now.
+/// Whether another try may go well: the store was not reached.
 fn is_passing(error: &DataFusionError) -> bool {
     causes(error).any(|cause| {
-        if let Some(store) = cause.downcast_ref::<object_store::Error>() {
-            return matches!(store, object_store::Error::Generic { .. }) && !is_final(store);
+        let store = cause.downcast_ref::<object_store::Error>();
+        store.is_some_and(|store| {
+            matches!(store, object_store::Error::Generic { .. }) && !is_final(store)
+        })
+    })
+}
+
+/// Whether the disk had no room, as it may have once others have theirs no more. Tasks write to their own machine alone. Of what
+/// its writers buffer Ballista has kept the text only.
+fn is_of_full_disk(error: &DataFusionError) -> bool {
+    causes(error).any(|cause| {
+        if let Some(DataFusionError::Execution(text)) = cause.downcast_ref() {
+            return text.contains("IoError(") && text.contains("kind: StorageFull");
         }
         cause
             .downcast_ref::<std::io::Error>()
@@ -87,12 +107,17 @@ fn causes<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     std::iter::successors(Some(error), |&error| {
-        // An error inside one of the system's is no source of it.
+        // An error inside one of the system's or of Ballista's is no source of it.
         let system = error.downcast_ref::<std::io::Error>();
-        let inner = system.and_then(std::io::Error::get_ref);
-        match inner {
-            Some(inner) => Some(inner as &(dyn StdError + 'static)),
-            None => error.source(),
+        match (
+            system.and_then(std::io::Error::get_ref),
+            error.downcast_ref(),
+        ) {
+            (Some(inner), _) => Some(inner as &(dyn StdError + 'static)),
+            (None, Some(BallistaError::IoError(inner))) => Some(inner),
+            (None, Some(BallistaError::ArrowError(inner))) => Some(&**inner),
+            (None, Some(BallistaError::DataFusionError(inner))) => Some(&**inner),
+            _ => error.source(),
         }
     })
 }
@@ -199,13 +224,14 @@ mod tests {
     use std::sync::Arc;
 
     use ballista_core::serde::protobuf::{FailedTask, failed_task::FailedReason};
+    use datafusion::arrow::error::ArrowError;
     use futures::FutureExt;
 
     use super::*;
 
     /// What Ballista makes of a task's error for the job.
     fn by_ballista(error: DataFusionError) -> FailedTask {
-        let told = told(error, std::future::ready).now_or_never();
+        let told = told(error, "node1:/work", std::future::ready).now_or_never();
         FailedTask::from(BallistaError::from(told.unwrap()))
     }
 
@@ -261,6 +287,32 @@ mod tests {
             task.failed_reason,
             Some(FailedReason::FetchPartitionError(_))
         ));
+    }
+
+    #[test]
+    fn a_full_disk_is_that_of_the_executor() {
+        use std::io::{Error as IoError, ErrorKind};
+        let full = || IoError::from(ErrorKind::StorageFull);
+        let written = DataFusionError::ArrowError(Box::new(full().into()), None);
+        let streamed = BallistaError::IoError(full()).into_datafusion();
+        let encoded = BallistaError::from(ArrowError::from(full())).into_datafusion();
+        let system = IoError::from_raw_os_error(28);
+        let spilled = BallistaError::ArrowError(Box::new(system.into()));
+        for error in [
+            DataFusionError::IoError(full()),
+            written,
+            DataFusionError::Shared(Arc::new(streamed)),
+            encoded,
+            DataFusionError::Execution(format!("{spilled:?}")),
+        ] {
+            let text = error.to_string();
+            let task = by_ballista(error);
+            assert!(task.retryable, "{text}");
+            let told = of_job(&task.error).to_string();
+            assert!(told.contains("node1:/work"), "{text}: {told}");
+        }
+        let other = by_ballista(DataFusionError::IoError(ErrorKind::NotFound.into()));
+        assert!(!of_job(&other.error).to_string().contains("node1"));
     }
 
     #[test]

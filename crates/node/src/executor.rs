@@ -3,14 +3,11 @@
 //! Invariant: all tasks share one memory pool, one folder, one set of object stores. What they left goes with the process.
 //! Not here: what a task does (stage.rs), what connections with certificates reach (peer.rs).
 
-use std::error::Error as StdError;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use ballista_core::ConfigProducer;
-use ballista_core::config::{
-    BALLISTA_SHUFFLE_SORT_BASED_MEMORY_LIMIT_PER_TASK_BYTES, BallistaConfig,
-};
+use ballista_core::config::BallistaConfig;
 use ballista_core::error::BallistaError;
 use ballista_core::extension::SessionConfigExt;
 use ballista_core::ids::new_instance_id;
@@ -29,7 +26,7 @@ use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
 use crate::args::ExecutorArgs;
-use crate::logging;
+use crate::logging::{self, Failure};
 use crate::peer;
 use crate::ports::chosen;
 use crate::stage::Engine;
@@ -46,8 +43,6 @@ const WRITER_BYTES_MAX: u64 = 256 << 20;
 
 /// Seconds for which an executor waits for its scheduler when it begins.
 const SCHEDULER_WAIT_S: u16 = 600;
-
-type Failure = Box<dyn StdError + Send + Sync>;
 
 /// Runs an executor until it is told to end.
 pub fn run(args: &ExecutorArgs) -> Result<(), Failure> {
@@ -152,7 +147,7 @@ impl Process<'_> {
             executor_heartbeat_interval_seconds: args.heartbeat,
             // No pool of Ballista's: the session's is everybody's.
             memory_pool_size: Some(0),
-            override_execution_engine: Some(Arc::new(Engine::new(self.session.clone()))),
+            override_execution_engine: Some(Arc::new(self.engine())),
             override_function_registry: Some(Arc::new(functions(self.session))),
             override_runtime_producer: Some(Arc::new(move |_: &SessionConfig| {
                 Ok(Arc::clone(&runtime))
@@ -171,20 +166,21 @@ impl Process<'_> {
         Ok(text.to_owned())
     }
 
+    fn engine(&self) -> Engine {
+        let writers = self.args.memory / WRITERS_SHARE / self.args.vcores_effective() as u64;
+        let writer_bytes = writers.clamp(WRITER_BYTES_MIN, WRITER_BYTES_MAX);
+        let disk = format!("{}:{}", self.args.host, self.args.work_folder.display());
+        Engine::new(self.session.clone(), writer_bytes as usize, &disk)
+    }
+
     /// The options with which a task begins, before those of its job.
     fn options(&self) -> ConfigProducer {
         let (session, tls) = (self.session.clone(), self.tls.clone());
-        let writers = self.args.memory / WRITERS_SHARE / self.args.vcores_effective() as u64;
-        let writer_bytes = writers.clamp(WRITER_BYTES_MIN, WRITER_BYTES_MAX);
         Arc::new(move || {
             let config = session.context().copied_config();
             let config = config
                 .with_option_extension(BallistaConfig::default())
-                .with_ballista_grpc_client_max_message_size(MESSAGE_BYTES)
-                .set_u64(
-                    BALLISTA_SHUFFLE_SORT_BASED_MEMORY_LIMIT_PER_TASK_BYTES,
-                    writer_bytes,
-                );
+                .with_ballista_grpc_client_max_message_size(MESSAGE_BYTES);
             match &tls {
                 Some(tls) => config
                     .with_ballista_use_tls(true)

@@ -2,11 +2,15 @@
 //! In: log records. Out: a line each.
 //! Not here: what is worth saying.
 
+use std::error::Error as StdError;
 use std::io::Write;
 
 use log::{LevelFilter, Log, Metadata, Record};
 
 use crate::args::LogLevel;
+
+/// What ends a process before it is told to end: its last line.
+pub type Failure = Box<dyn StdError + Send + Sync>;
 
 struct Lines;
 

@@ -11,6 +11,7 @@ mod ports;
 mod stop;
 mod shape;
 mod connections;
+mod writers;
 mod stage;
 mod peer;
 mod executor;

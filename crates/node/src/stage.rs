@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use ballista_core::JobId;
 use ballista_core::client_pool::BallistaClientPool;
+use ballista_core::execution_plans::SortShuffleWriterExec;
 use ballista_core::serde::protobuf::{
     RuntimeStatsReport, ShuffleWritePartition, TaskColumnStats, WindowStateReport,
 };
@@ -28,21 +29,28 @@ use grouse_cluster::{failures, lower, settings};
 use crate::connections::Connections;
 use crate::shape;
 use crate::stop::{StopExec, Task};
+use crate::writers::{self, Place};
 
 /// Makes tasks of plans.
 pub struct Engine {
     /// Ballista's own, which writes and fetches.
     writing: DefaultExecutionEngine,
     session: Session,
+    /// What the writer of an exchange may buffer of one partition.
+    writer_bytes: usize,
+    /// The machine and the folder that tasks write to, for people.
+    disk: Arc<str>,
 }
 
 impl Engine {
-    /// One whose tasks run within this session's memory and folders.
-    pub fn new(session: Session) -> Engine {
+    /// One whose tasks run within this session's memory and folders, and write to `disk`.
+    pub fn new(session: Session, writer_bytes: usize, disk: &str) -> Engine {
         let connections: Arc<dyn BallistaClientPool> = Arc::new(Connections::default());
         Engine {
             writing: DefaultExecutionEngine::with_client_pool(connections),
             session,
+            writer_bytes,
+            disk: disk.into(),
         }
     }
 }
@@ -68,6 +76,14 @@ impl ExecutionEngine for Engine {
         let stopped = Arc::new(StopExec::new(lowered, Arc::clone(&task)));
         let options = ReplaceChildrenOptions::new(ChildrenPropertiesMode::Recompute);
         let plan = plan.replace_children(vec![stopped], options)?;
+        let plan = writers::within(plan, self.writer_bytes)?;
+        let place = Place {
+            work_dir: work_dir.into(),
+            job_id: job_id.clone(),
+            stage_id,
+            task_id,
+            is_shared: plan.is::<SortShuffleWriterExec>(),
+        };
         let writing = self.writing.create_query_stage_exec(
             job_id,
             stage_id,
@@ -81,6 +97,8 @@ impl ExecutionEngine for Engine {
             writing,
             came,
             task,
+            place,
+            disk: Arc::clone(&self.disk),
             written_bytes: Count::new(),
             session: self.session.clone(),
         }))
@@ -92,6 +110,8 @@ struct Stage {
     writing: Arc<dyn QueryStageExecutor>,
     came: Arc<dyn ExecutionPlan>,
     task: Arc<Task>,
+    place: Place,
+    disk: Arc<str>,
     /// In the files of its rows, as they lie on disk.
     written_bytes: Count,
     session: Session,
@@ -123,9 +143,12 @@ impl QueryStageExecutor for Stage {
         let written = self.writing.execute_query_stage(task_id, running).await;
         let parts = match written {
             Ok(parts) => parts,
-            Err(error) => return Err(self.told(error, context).await),
+            Err(error) => {
+                self.place.clear();
+                return Err(self.told(error, context).await);
+            }
         };
-        let bytes = parts.iter().map(|part| part.num_bytes).sum::<u64>();
+        let bytes = self.place.written(&parts);
         self.written_bytes
             .add(usize::try_from(bytes).unwrap_or(usize::MAX));
         Ok(parts)
@@ -164,7 +187,7 @@ impl Stage {
             Some(plan) => Session::located(error, plan, context).await,
             None => error,
         };
-        failures::told(error, located).await
+        failures::told(error, &self.disk, located).await
     }
 }
 

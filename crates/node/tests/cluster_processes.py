@@ -13,6 +13,7 @@ import re
 import signal
 import subprocess
 import time
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import grouse
@@ -36,12 +37,13 @@ def end_with_parent() -> None:
 class Process:
     """A child with its log."""
 
-    def __init__(self, arguments: list[str], log: Path) -> None:
+    def __init__(self, arguments: list[str], log: Path, environment: dict[str, str] | None = None) -> None:
         self.log = log
         with log.open("w") as errors:
             command = [str(BINARY), *arguments, "--log", "info"]
             pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": errors}
-            self.child = subprocess.Popen(command, text=True, preexec_fn=end_with_parent, **pipes)
+            around = {**os.environ, **(environment or {})}
+            self.child = subprocess.Popen(command, text=True, preexec_fn=end_with_parent, env=around, **pipes)
         line = self.child.stdout.readline()
         found = re.search(r" at (\S+):(\d+)$", line)
         if not found:
@@ -69,12 +71,33 @@ class Process:
         self.child.stdout.close()
 
 
+@dataclass
+class Settings:
+    """What differs from a usual cluster."""
+
+    jobs: dict[str, str] = field(default_factory=dict)
+    """Options of Ballista's."""
+    executors: list[str] = field(default_factory=list)
+    """Arguments of executors."""
+    environment: dict[str, str] = field(default_factory=dict)
+    """Of executors."""
+
+
 class Cluster:
     """A scheduler and its executors."""
 
-    def __init__(self, folder: Path, executors: int = 2, vcores: int = 1, memory: str = "512MB", tls: Path | None = None) -> None:
-        self.folder, self.vcores, self.memory, self.tls = folder, vcores, memory, tls
-        self.scheduler = Process(["scheduler", "--port", "0", *SCHEDULER, *self.certificates()], folder / "scheduler.log")
+    def __init__(
+        self,
+        folder: Path,
+        executors: int = 2,
+        vcores: int = 1,
+        memory: str = "512MB",
+        tls: Path | None = None,
+        settings: Settings | None = None,
+    ) -> None:
+        self.folder, self.vcores, self.memory, self.tls, self.settings = folder, vcores, memory, tls, settings or Settings()
+        jobs = [part for option in self.settings.jobs.items() for part in ("--set", "=".join(option))]
+        self.scheduler = Process(["scheduler", "--port", "0", *SCHEDULER, *jobs, *self.certificates()], folder / "scheduler.log")
         self.executors: list[Process] = []
         try:
             for _ in range(executors):
@@ -101,7 +124,8 @@ class Cluster:
         scheduler = f"{self.scheduler.host}:{self.scheduler.port}"
         arguments = ["executor", "--scheduler", scheduler, "--port", "0", "--control-port", "0", *EXECUTOR, *self.certificates()]
         sizes = ["--vcores", str(self.vcores), "--memory", self.memory, "--work-folder", str(self.work_folder(number))]
-        self.executors.append(Process([*arguments, *sizes], self.folder / f"executor{number}.log"))
+        arguments += [*sizes, *self.settings.executors]
+        self.executors.append(Process(arguments, self.folder / f"executor{number}.log", self.settings.environment))
         return self.executors[-1]
 
     def wait_for(self, vcores: int, within_s: float = 20) -> None:

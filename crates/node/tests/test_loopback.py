@@ -159,6 +159,13 @@ def test_a_join_with_few_groups_hands_on_these_alone(remote, here, tables):
     assert_same(remote.sql(sql).fetchall(), here.sql(sql).fetchall(), ordered=False)
 
 
+def test_the_bytes_of_a_stage_are_those_on_disk(remote, tables):
+    """Numbers that follow each other and counts that are all 1 take less on disk than in memory."""
+    figures = stage_figures(remote, f"SELECT each, count(*) FROM '{tables}/rows.*.parquet' GROUP BY each")
+    assert figures["rows"][0] == 800_000
+    assert 0 < figures["bytes"][0] < 0.7 * 16 * 800_000, figures
+
+
 def test_errors_come_back_as_they_are_here(remote, here, tables, tmp_path):
     for sql in [
         f"SELECT few, sum(1 / (each - each)) FROM '{tables}/rows.*.parquet' GROUP BY few",

@@ -1,6 +1,6 @@
 /* Calls that write to files fail on demand: loaded before the C library (LD_PRELOAD) by tests/src/write_faults.
  *
- * In: FAULT_CALL (write, sync, rename, size), FAULT_AT (which of these calls, from 1; 0 = none), FAULT_KIND (ENOSPC, EIO,
+ * In: FAULT_CALL (write, sync, rename, size), FAULT_AT (which of these calls, from 1; 0 = none), FAULT_ON (all from there on), FAULT_KIND (ENOSPC, EIO,
  * EINTR, SHORT), FAULT_KILL (end the process there instead), FAULT_LOG (a file for the number of calls).
  * Only regular files count, and nothing that the process inherited.
  */
@@ -25,6 +25,7 @@ static int wanted = -1;
 static long at;
 static int number; /* errno; 0 = a short write */
 static int kills;
+static int goes_on;
 
 __attribute__((constructor)) static void begin(void) {
     const char *call = getenv("FAULT_CALL"), *nth = getenv("FAULT_AT"), *kind = getenv("FAULT_KIND");
@@ -32,6 +33,7 @@ __attribute__((constructor)) static void begin(void) {
         if (!strcmp(call, names[each])) wanted = each;
     at = nth ? atol(nth) : 0;
     kills = getenv("FAULT_KILL") != NULL;
+    goes_on = getenv("FAULT_ON") != NULL;
     if (!kind || !strcmp(kind, "ENOSPC")) number = ENOSPC;
     else if (!strcmp(kind, "EIO")) number = EIO;
     else if (!strcmp(kind, "EINTR")) number = EINTR;
@@ -53,7 +55,7 @@ __attribute__((destructor)) static void end(void) {
 /* Whether this call is the one. */
 static int fails(enum call call) {
     long now = atomic_fetch_add(&counts[call], 1) + 1;
-    if ((int)call != wanted || now != at) return 0;
+    if ((int)call != wanted || !at || now < at || (now > at && !goes_on)) return 0;
     if (kills) kill(getpid(), SIGKILL);
     return 1;
 }
