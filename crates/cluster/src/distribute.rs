@@ -58,9 +58,14 @@ pub struct ClusterShape {
 }
 
 impl ClusterShape {
-    /// Groups of files of a scan: each core has some, so that none waits long for another.
-    fn scan_partitions(&self) -> usize {
-        self.partitions.max(2 * self.vcores)
+    /// Groups of files of a scan whose rows go to a node. For an exchange each core has some, so that none waits long for another.
+    /// For a grouping each has one: what comes to an executor as a second task groups anew, and hands on the same keys once more.
+    fn scan_partitions(&self, node: &dyn ExecutionPlan) -> usize {
+        let each = match distribution::stage_of(node) {
+            Some(_) => 1,
+            None => 2,
+        };
+        self.partitions.max(each * self.vcores)
     }
 }
 
@@ -111,7 +116,7 @@ pub fn staged(
 ) -> Result<Arc<dyn ExecutionPlan>> {
     meet(config);
     let staged = distribution::in_stages(plan).map_err(refused)?;
-    let spread = spread(gathered(staged)?, config, shape.scan_partitions())?;
+    let spread = spread(gathered(staged)?, config, shape)?;
     let plan = travelling(spread).map_err(refused)?;
     plan.apply(keeps_its_sets).map_err(refused)?;
     encoded(&plan, codec().as_ref())?;
@@ -187,11 +192,12 @@ impl Found {
 fn spread(
     node: Arc<dyn ExecutionPlan>,
     config: &ConfigOptions,
-    partitions: usize,
+    shape: ClusterShape,
 ) -> Result<Arc<dyn ExecutionPlan>> {
     let ends = ends_stage(node.as_ref());
+    let partitions = shape.scan_partitions(node.as_ref());
     let children = node.children().into_iter().map(|child| {
-        let child = spread(Arc::clone(child), config, partitions)?;
+        let child = spread(Arc::clone(child), config, shape)?;
         match ends {
             true => cut(child, config, partitions),
             false => Ok(child),

@@ -58,6 +58,10 @@ pub struct SchedulerArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 20)]
     pub grace: u64,
 
+    /// An option of Ballista for all jobs, such as ballista.shuffle.compression.codec=lz4; may be repeated
+    #[arg(long = "set", value_name = "NAME=VALUE", value_parser = setting)]
+    pub settings: Vec<(String, String)>,
+
     #[command(flatten)]
     pub process: ProcessArgs,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cluster_processes import Cluster
+from cluster_processes import Cluster, Settings
 
 import grouse
 
@@ -38,13 +38,30 @@ def cluster(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def wide(tmp_path_factory):
-    """One executor that has several partitions of a stage as one task."""
-    with Cluster(tmp_path_factory.mktemp("wide"), executors=1, vcores=3) as cluster:
+    """One executor that has several partitions of a stage as one task, and writes lz4."""
+    settings = Settings({"ballista.shuffle.compression.codec": "lz4"})
+    with Cluster(tmp_path_factory.mktemp("wide"), executors=1, vcores=3, settings=settings) as cluster:
         yield cluster
 
 
-@pytest.fixture(params=["cluster", "wide"])
+@pytest.fixture(scope="session")
+def narrow(tmp_path_factory):
+    """Tasks of one partition, rows fetched over the network and in small batches; what adaptive planning would change is off."""
+    jobs = {
+        "ballista.scheduler.max_partitions_per_task": "1",
+        "ballista.shuffle.force_remote_read": "true",
+        "ballista.shuffle.remote_read_prefer_flight": "true",
+        "ballista.shuffle.compression.codec": "none",
+        "ballista.shuffle.sort_based.batch_size": "1000",
+        "ballista.planner.adaptive.enabled": "false",
+    }
+    with Cluster(tmp_path_factory.mktemp("narrow"), vcores=2, settings=Settings(jobs)) as cluster:
+        yield cluster
+
+
+@pytest.fixture
 def each_remote(request):
+    """The cluster that is asked for by its name."""
     with grouse.connect(request.getfixturevalue(request.param).address, threads=1) as con:
         yield con
 

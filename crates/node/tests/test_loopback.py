@@ -95,7 +95,15 @@ def assert_same(one: list[tuple], other: list[tuple], ordered: bool) -> None:
         assert all(map(is_equal, left, right)), (left, right)
 
 
-@pytest.mark.parametrize("sql", GROUPED)
+def turns(statements: list[str]) -> pytest.MarkDecorator:
+    """Each statement on two of the clusters."""
+    clusters = ["cluster", "wide", "narrow"]
+    pairs = [(clusters[(at + turn) % 3], sql) for at, sql in enumerate(statements) for turn in range(2)]
+    # Those of one cluster follow one another.
+    return pytest.mark.parametrize(("each_remote", "sql"), sorted(pairs, key=lambda pair: clusters.index(pair[0])), indirect=["each_remote"])
+
+
+@turns(GROUPED)
 def test_a_grouping_is_the_same_as_in_one_process(each_remote, here, tables, sql):
     sql = sql.format(tables=tables)
     plan = explained(each_remote, sql)
@@ -104,7 +112,7 @@ def test_a_grouping_is_the_same_as_in_one_process(each_remote, here, tables, sql
     assert_same(each_remote.sql(sql).fetchall(), here.sql(sql).fetchall(), "ORDER BY n" in sql or "ORDER BY s" in sql)
 
 
-@pytest.mark.parametrize("sql", OTHERS)
+@turns(OTHERS)
 def test_a_statement_is_the_same_as_in_one_process(each_remote, here, tables, sql):
     sql = sql.format(tables=tables)
     plan = explained(each_remote, sql)
