@@ -1,20 +1,23 @@
 //! `grouse-operator`: the group-by alone, without SQL and files, on keys made for one decision each.
 //!
 //! In: flags. Out: a line per key distribution, of the best of some rounds: time of each phase, what was decided.
-//! Invariant: all rounds see the same batches, made beforehand; each thread takes its share in order.
+//! Invariant: all rounds see the same batches, made beforehand.
 //! Not here: speed claims about queries; they are `run.py`'s.
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use arrow::array::{ArrayRef, Int64Array};
 use arrow::datatypes::{DataType, Field};
 use clap::Parser;
 use grouse_groupby::keys::KeyLayout;
-use grouse_groupby::runtime::budget::Unlimited;
-use grouse_groupby::runtime::{Counters, Grant, Topology};
-use grouse_groupby::{Arguments, Batch, Build, Merge, Sizes, Spec, TableKind, states};
+use grouse_groupby::runtime::Topology;
+use grouse_groupby::{Arguments, Batch, Sizes, Spec, TableKind, states};
+
+#[path = "measure.rs"]
+mod measure;
+use measure::{BATCH_ROWS, run};
 
 #[path = "random.rs"]
 #[allow(
@@ -26,8 +29,6 @@ use random::Bits;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-const BATCH_ROWS: usize = 8_192;
 
 /// Times the operator on synthetic keys.
 #[derive(Parser)]
@@ -125,36 +126,6 @@ fn spread(name: &str, key: u64) -> i64 {
     }
 }
 
-struct Outcome {
-    build: Duration,
-    merge: Duration,
-    groups: usize,
-    counters: Counters,
-    longest: Longest,
-}
-
-/// Times of merge tasks with their groups' batches: what the longest one has of all bounds what more workers can do.
-#[derive(Default)]
-struct Longest {
-    task: Duration,
-    all: Duration,
-}
-
-impl Longest {
-    fn add(&mut self, task: Duration) {
-        self.join(&Self { task, all: task });
-    }
-
-    fn join(&mut self, other: &Self) {
-        self.task = self.task.max(other.task);
-        self.all += other.all;
-    }
-
-    fn percent(&self) -> f64 {
-        self.task.as_secs_f64() * 100.0 / self.all.as_secs_f64()
-    }
-}
-
 fn main() -> ExitCode {
     let flags = OperatorFlags::parse();
     let workers = flags.workers.unwrap_or(flags.threads);
@@ -163,12 +134,13 @@ fn main() -> ExitCode {
     sizes.hot_bytes = flags.hot.unwrap_or(sizes.hot_bytes);
     sizes.grown_bytes = flags.grown.unwrap_or(sizes.grown_bytes);
     println!(
-        "{:<28} {:>9} {:>8} {:>8} {:>8}   ns per row: {:>6} {:>6} {:>6} {:>9}   {:>7} {:>7} {:>8}",
+        "{:<28} {:>9} {:>8} {:>8} {:>8}   ns per row: {:>6} {:>6} {:>6} {:>6} {:>9}   {:>7} {:>7} {:>8}",
         "keys",
         "groups",
         "ms",
         "build",
         "merge",
+        "cpu",
         "hash",
         "assign",
         "update",
@@ -179,20 +151,23 @@ fn main() -> ExitCode {
     );
     for (name, key) in KEYS.iter().filter(|(name, _)| name.contains(&flags.keys)) {
         let batches = batches(flags.rows, name, *key);
+        let spec = spec(sizes);
         let best = (0..flags.rounds)
-            .map(|_| run(&batches, flags.threads, sizes))
+            .map(|_| run(&spec, &batches, flags.threads))
             .min_by_key(|outcome| outcome.build + outcome.merge);
         let Some(best) = best else { continue };
         let per_row = |ns: u64| ns as f64 / flags.rows as f64;
+        let cpu = per_row((best.build_cpu + best.merge_cpu).as_nanos() as u64);
         let ms = |time: Duration| time.as_secs_f64() * 1e3;
         let counters = &best.counters;
         println!(
-            "{:<28} {:>9} {:>8.1} {:>8.1} {:>8.1}               {:>6.2} {:>6.2} {:>6.2} {:>9.2}   {:>7} {:>6.0}% {:>7.1}%",
+            "{:<28} {:>9} {:>8.1} {:>8.1} {:>8.1}               {:>6.1} {:>6.2} {:>6.2} {:>6.2} {:>9.2}   {:>7} {:>6.0}% {:>7.1}%",
             name,
             best.groups,
             ms(best.build + best.merge),
             ms(best.build),
             ms(best.merge),
+            cpu,
             per_row(counters.hash_ns),
             per_row(counters.assign_ns),
             per_row(counters.update_ns),
@@ -218,69 +193,10 @@ fn batches(rows: u64, name: &str, key: fn(u64, u64) -> u64) -> Vec<Batch> {
     starts.map(batch).collect()
 }
 
-/// One group-by over all batches; each thread takes its share in order, as a scan would give it.
-fn run(batches: &[Batch], threads: usize, sizes: Sizes) -> Outcome {
+/// A count by one integer.
+fn spec(sizes: Sizes) -> Arc<Spec> {
     let field = Arc::new(Field::new("key", DataType::Int64, false));
     let count = states::count("count(*)").expect("count has states");
     let keys = KeyLayout::new(&[field], TableKind::Auto).expect("an integer key");
-    let spec = Arc::new(Spec::new(keys, vec![count], sizes));
-    let grant = || Grant::new(Arc::new(Unlimited));
-    let started = Instant::now();
-    let share = batches.len().div_ceil(threads);
-    let built: Vec<_> = std::thread::scope(|scope| {
-        let workers: Vec<_> = batches
-            .chunks(share)
-            .map(|share| {
-                let mut build = Build::new(Arc::clone(&spec), grant(), None).expect("a build");
-                scope.spawn(move || {
-                    for batch in share {
-                        build.push(batch).expect("memory");
-                    }
-                    build.finish().expect("memory")
-                })
-            })
-            .collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().expect("a thread"))
-            .collect()
-    });
-    let build = started.elapsed();
-    let mut counters = Counters::default();
-    built.iter().for_each(|built| counters.add(&built.counters));
-    let merge = Merge::new(Arc::clone(&spec), built.into_iter().collect(), None);
-    let (mut groups, mut longest) = (0, Longest::default());
-    std::thread::scope(|scope| {
-        let work = || tasks(&merge, grant());
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
-        for worker in workers {
-            let (of_one, times) = worker.join().expect("a thread");
-            groups += of_one;
-            longest.join(&times);
-        }
-    });
-    Outcome {
-        build,
-        merge: started.elapsed() - build,
-        groups,
-        counters,
-        longest,
-    }
-}
-
-/// The tasks that one thread gets: how many groups they have, and their times.
-fn tasks(merge: &Merge, grant: Grant) -> (usize, Longest) {
-    let mut worker = merge.worker(grant).expect("a worker");
-    let (mut groups, mut longest) = (0, Longest::default());
-    while let Some(task) = merge.next().expect("memory") {
-        let started = Instant::now();
-        let merged = worker.run(merge, &task, &|| false).expect("memory");
-        if let Some(mut finished) = merged.groups() {
-            while let Some(batch) = finished.next(BATCH_ROWS).expect("a batch") {
-                groups += batch.rows;
-            }
-        }
-        longest.add(started.elapsed());
-    }
-    (groups, longest)
+    Arc::new(Spec::new(keys, vec![count], sizes))
 }

@@ -143,6 +143,17 @@ def test_keys_of_two_widths_are_timed_in_pairs(tmp_path):
     assert len(rows) == 5 and all(len(row["pairs_ms"].split()) == 3 and float(row["ratio"]) > 0 for row in rows)
 
 
+def test_decisions_are_held_against_both_choices(tmp_path):
+    flags = ["--rows", "60000", "--rounds", "1", "--groups", "50,30000", "--workers", "1,3", "--widths", "8,40"]
+    rows = recorded("policy.py", tmp_path, *flags, "--order", "random", "--states", "sum", "--bin", str(RELEASE), "--no-picture")
+    assert {(row["groups"], row["workers"], row["width"]) for row in rows} == {
+        (groups, workers, width) for groups in ("50", "30000") for workers in "13" for width in ("8", "40")
+    }
+    for row in rows:
+        better = min(float(row["look_up_ns"]), float(row["go_by_ns"]))
+        assert abs(float(row["measured_ns"]) / better - float(row["ratio"])) < 0.001, row
+
+
 def test_the_cost_of_workers_is_recorded(tmp_path):
     pytest.importorskip("grouse", reason="the package is not installed")
     flags = ["--rows", "20000", "--rounds", "1", "--at", "3", "--inputs", "one row,NDJSON,registered", "--data", str(tmp_path)]
