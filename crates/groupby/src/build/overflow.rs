@@ -65,9 +65,9 @@ impl Overflow {
     }
 
     /// The same, if workers share blocks.
-    pub(super) fn sharing(&self) -> Option<Arc<Spill>> {
+    pub(super) fn sharing(&self) -> Option<&Arc<Spill>> {
         let spill = self.spill().filter(|spill| spill.shares());
-        spill.filter(|_| are_many(&self.spec.sizes)).cloned()
+        spill.filter(|_| are_many(&self.spec.sizes))
     }
 
     /// Bytes of memory that nobody has taken.
@@ -90,7 +90,8 @@ impl Overflow {
     ) -> Result<Covered> {
         let held = beside + staging.bytes();
         counters.holds(held);
-        let Some(spill) = self.spill().cloned() else {
+        // Asked after every batch: a reference of its own would be a write that all workers share.
+        let Some(calls) = self.spill().map(|spill| spill.calls()) else {
             self.grant.hold(held)?;
             return Ok(Covered::All);
         };
@@ -98,7 +99,6 @@ impl Overflow {
             self.write(staging, counters)?;
             return Ok(Covered::Blocks);
         }
-        let calls = spill.calls();
         let is_called = std::mem::replace(&mut self.answered, calls) < calls;
         if is_called && staging.block_bytes() >= CALLED_BYTES {
             self.write(staging, counters)?;
@@ -109,9 +109,11 @@ impl Overflow {
             done => return done.map(|()| Covered::All),
         }
         let many = staging.block_bytes() > held / 2;
-        self.take_handed(&spill, staging);
-        self.write(staging, counters)?;
-        self.answered = spill.call();
+        if let Some(spill) = self.spill().cloned() {
+            self.take_handed(&spill, staging);
+            self.write(staging, counters)?;
+            self.answered = spill.call();
+        }
         match self.grant.hold(beside + staging.bytes() + more) {
             Ok(()) if many => Ok(Covered::All),
             _ => Ok(Covered::Blocks),
@@ -148,7 +150,7 @@ impl Overflow {
 
     /// At the end: what another worker had left, and what is this worker's of the blocks of all.
     pub(super) fn take_rest(&mut self, staging: &mut Staging) -> Result<()> {
-        if let Some(spill) = self.sharing() {
+        if let Some(spill) = self.sharing().cloned() {
             while spill.shared_blocks().combine_next(&self.spec)? {}
             self.take_in(spill.shared_blocks().end(), staging);
         }

@@ -3,6 +3,8 @@
 //! In: a build's blocks, and those that other workers left where memory is short. Out: fewer of them, where that is worth it.
 //! Not here: combining itself (`combine`), what goes to disk (`overflow`).
 
+use std::sync::Arc;
+
 use super::overflow::Overflow;
 use super::staging::Staging;
 use crate::combine::{NextLook, WORTH, combine};
@@ -75,13 +77,18 @@ impl Overflow {
         staging: &mut Staging,
         counters: &mut Counters,
     ) -> Result<bool> {
+        let (sizes, bytes) = (self.spec.sizes, staging.block_bytes());
         let Some(spill) = self.sharing() else {
             return Ok(false);
         };
-        let (shared, sizes) = (spill.shared_blocks(), self.spec.sizes);
+        // After most batches: neither the lock nor a reference of its own, both of which all workers write to.
+        if bytes < left_bytes(&sizes) && !spill.shared_blocks().has_ranges() {
+            return Ok(true);
+        }
+        let spill = Arc::clone(spill);
+        let shared = spill.shared_blocks();
         let mut stopwatch = Stopwatch::start();
         shared.combine_next(&self.spec)?;
-        let bytes = staging.block_bytes();
         if bytes >= left_bytes(&sizes) {
             let of_all = shared.bytes() + bytes.saturating_mul(sizes.workers);
             let held = beside + staging.bytes();
