@@ -332,10 +332,9 @@ impl Build {
         let is_small = self.seen.bytes <= self.spec.sizes.hot_bytes;
         self.seen.array = match is_small {
             true => None,
-            false => self
-                .index
-                .seen_array(self.states.used_bytes(), self.counters.rows),
+            false => self.index.seen_array(self.states.used_bytes()),
         };
+        self.seen.all_rows = self.counters.rows;
         let bounds = Bounds {
             hot_bytes: self.spec.sizes.hot_bytes,
             grown_bytes: self.spec.sizes.grown_bytes,
@@ -343,6 +342,7 @@ impl Build {
                 Some(_) => self.spec.sizes.array_bytes.min(self.ample_bytes()),
                 None => 0,
             },
+            rows_assumed: policy::ROWS_ASSUMED / self.spec.sizes.workers as u64,
             may_bypass: self.states.may_bypass(batch),
             may_grow: self.may_grow,
             has_strings: self.spec.keys.has_strings(),

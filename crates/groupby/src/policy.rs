@@ -16,6 +16,14 @@ const REDUCTION_MIN: f64 = 3.0;
 /// The same where keys have strings: a tuple that waits has a copy of it, which costs more than a lookup saves.
 /// Seven queries of hits with 3.0 and 1.6, two runs of each in turn: 0.70 to 0.92 of the time; 1.2 and 2.0 were no better.
 const REDUCTION_MIN_STRINGS: f64 = 1.6;
+/// Where rows may go by, a table grows beyond the cache only if so many rows per group are still to come. Its groups have to
+/// be made, touched, emptied and merged, which takes as much as looking up saves on so many rows. Each of 16 workers may see
+/// hardly more rows than there are groups. Tables that grew took 94 ns of CPU time per row, rows that go by 33 to 52 (2 M
+/// rows of 100,000 integers on 2 cores, `grouse-policy`).
+const ROWS_PER_GROUP: f64 = 8.0;
+/// Rows that an input which fills tables is taken to have, if more have not come yet. Each of two workers has enough of them
+/// for 262,144 groups, each of 16 for 32,768.
+pub(crate) const ROWS_ASSUMED: u64 = 4 << 20;
 /// How far the groups may exceed what was expected of them.
 const EXPECTED_SLACK: f64 = 1.25;
 
@@ -36,6 +44,8 @@ const ROWS_PER_SLOT: u64 = 8;
 /// What a worker saw since its table was last empty.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Seen {
+    /// Rows of the worker from its first on, also those that went by.
+    pub all_rows: u64,
     /// Rows looked up; without aggregates runs of equal keys.
     pub rows: u64,
     /// Groups in the table.
@@ -61,8 +71,6 @@ pub(crate) struct Array {
     pub slots: usize,
     /// Bytes of array and states, were each of them a group.
     pub full_bytes: usize,
-    /// Rows of the worker from its first on, also those that went by.
-    pub rows: u64,
 }
 
 /// The bounds that a decision respects.
@@ -74,6 +82,8 @@ pub(crate) struct Bounds {
     pub grown_bytes: usize,
     /// Bytes of an array were it full.
     pub array_bytes: usize,
+    /// Rows that each worker is taken to get at least.
+    pub rows_assumed: u64,
     /// False where an aggregate needs every row to go through a table.
     pub may_bypass: bool,
     /// False once a table grew in vain.
@@ -120,8 +130,9 @@ fn decide_by_groups(seen: Seen, bounds: Bounds) -> Decision {
     if seen.bytes <= bounds.hot_bytes {
         return Decision::Keep;
     }
-    let is_worth_it =
-        |array: Array| array.full_bytes <= bounds.array_bytes && had_many(array.rows, array.slots);
+    let is_worth_it = |array: Array| {
+        array.full_bytes <= bounds.array_bytes && had_many(seen.all_rows, array.slots)
+    };
     if seen.array.is_some_and(is_worth_it) {
         return Decision::Keep;
     }
@@ -134,18 +145,33 @@ fn decide_by_groups(seen: Seen, bounds: Bounds) -> Decision {
             None => (all_groups(seen), bounds.grown_bytes),
         };
         let share = expected_groups / seen.groups as f64;
-        if share * seen.bytes as f64 <= most as f64 && !is_beyond(seen, expected_groups) {
+        let fits = share * seen.bytes as f64 <= most as f64 && !is_beyond(seen, expected_groups);
+        let is_worth_it = seen.expected_groups.is_some()
+            || !goes_by(seen, bounds)
+            || will_repeat(seen, bounds, expected_groups);
+        if fits && is_worth_it {
             return Decision::Grow { expected_groups };
         }
     }
+    match goes_by(seen, bounds) {
+        true => Decision::Bypass,
+        false => Decision::Flush,
+    }
+}
+
+/// True if so few rows have met a group of the table that the next ones do without it, unless it grows.
+fn goes_by(seen: Seen, bounds: Bounds) -> bool {
     let reduction_min = match bounds.has_strings {
         true => REDUCTION_MIN_STRINGS,
         false => REDUCTION_MIN,
     };
-    if bounds.may_bypass && (seen.rows as f64) < reduction_min * seen.groups as f64 {
-        return Decision::Bypass;
-    }
-    Decision::Flush
+    bounds.may_bypass && (seen.rows as f64) < reduction_min * seen.groups as f64
+}
+
+/// True if rows enough are to come for so many groups: as many as have come, or what is left of those that are assumed.
+fn will_repeat(seen: Seen, bounds: Bounds, expected_groups: f64) -> bool {
+    let of_assumed = bounds.rows_assumed.saturating_sub(seen.all_rows);
+    of_assumed.max(seen.all_rows) as f64 >= ROWS_PER_GROUP * expected_groups
 }
 
 /// True of a table with more groups than were expected in all.
@@ -174,6 +200,7 @@ mod tests {
         hot_bytes: 1000,
         grown_bytes: 8000,
         array_bytes: 20_000,
+        rows_assumed: 1 << 20,
         may_bypass: true,
         may_grow: true,
         has_strings: false,
@@ -181,6 +208,7 @@ mod tests {
 
     fn seen(rows: u64, groups: u64, window: (u64, u64), bytes: usize) -> Seen {
         Seen {
+            all_rows: rows,
             rows,
             groups,
             window_rows: window.0,
@@ -203,11 +231,8 @@ mod tests {
     #[test]
     fn an_array_is_kept_where_many_rows_came_and_it_would_fit_were_it_full() {
         let of = |slots, full_bytes| Seen {
-            array: Some(Array {
-                slots,
-                full_bytes,
-                rows: 800,
-            }),
+            array: Some(Array { slots, full_bytes }),
+            all_rows: 800,
             ..seen(100, 99, (100, 99), 2000)
         };
         assert_eq!(decide(of(100, 20_000), BOUNDS), Decision::Keep);
@@ -227,6 +252,44 @@ mod tests {
             decide(seen(150, 100, (100, 50), 5000), BOUNDS),
             Decision::Bypass
         );
+    }
+
+    /// Half of the window hits, so that 200 groups are expected: 1,600 rows have to be left.
+    #[test]
+    fn a_table_grows_where_rows_enough_are_to_come() {
+        let after = |all_rows, rows_assumed| {
+            let seen = Seen {
+                all_rows,
+                ..seen(150, 100, (100, 50), 2000)
+            };
+            let bounds = Bounds {
+                rows_assumed,
+                ..BOUNDS
+            };
+            decide(seen, bounds)
+        };
+        let grows = Decision::Grow {
+            expected_groups: 200.0,
+        };
+        assert_eq!(after(150, 1_750), grows);
+        assert_eq!(after(150, 1_749), Decision::Bypass);
+        assert_eq!(after(1_600, 1_750), grows);
+        assert_eq!(after(1_599, 1_750), Decision::Bypass);
+        // What has grown goes on, and so does whatever else would be emptied again and again.
+        let grown = Seen {
+            expected_groups: Some(200.0),
+            ..seen(150, 100, (100, 50), 2000)
+        };
+        let bounds = Bounds {
+            rows_assumed: 0,
+            ..BOUNDS
+        };
+        assert_eq!(decide(grown, bounds), grows);
+        let bounds = Bounds {
+            may_bypass: false,
+            ..bounds
+        };
+        assert_eq!(decide(seen(150, 100, (100, 50), 2000), bounds), grows);
     }
 
     #[test]

@@ -93,8 +93,8 @@ impl KeyIndex {
         matches!(self.array, ArrayUse::Addressed(_))
     }
 
-    /// The array, as the policy sees it after so many `rows`, while keys address it; states have so many bytes.
-    pub(super) fn seen_array(&self, state_bytes: usize, rows: u64) -> Option<policy::Array> {
+    /// The array, as the policy sees it, while keys address it; states have so many bytes.
+    pub(super) fn seen_array(&self, state_bytes: usize) -> Option<policy::Array> {
         let ArrayUse::Addressed(array) = &self.array else {
             return None;
         };
@@ -103,7 +103,6 @@ impl KeyIndex {
         Some(policy::Array {
             slots,
             full_bytes: slots * of_group,
-            rows,
         })
     }
 
