@@ -19,3 +19,7 @@ pub mod endings;
 pub mod mutants;
 pub mod damaged;
 pub mod write_faults;
+pub mod interrupted_writes;
+pub mod renames;
+pub mod stops;
+pub mod soak_record;

@@ -23,8 +23,8 @@ const LIMIT_BYTES: u64 = 64 << 20;
 const BEYOND_BYTES: u64 = 256 << 20;
 /// What a statement may take: a thousand times what it takes here.
 const STATEMENT: Duration = Duration::from_secs(20);
-/// Files of one process.
-const FILES: u64 = 32;
+/// Files of one process; each has a seed of its own.
+pub const FILES: u64 = 32;
 /// Statements of a file; `FILE` is its path.
 const STATEMENTS: [&str; 3] = [
     "SELECT * FROM 'FILE'",
@@ -40,7 +40,7 @@ const ROWS: &str = "SELECT number AS n, 'text ' || number % 37 AS s, CASE WHEN n
 const NESTED: &str = "SELECT *, [n, n + 1] AS list, struct_pack(x := n, y := [s, t]) AS pair, \
     TIMESTAMP '2024-01-01 00:00:00' + to_seconds(n) AS at FROM (ROWS)";
 /// The good files: a name, its rows and how they are written.
-const GOOD: [(&str, Format, &str, &str); 8] = [
+const GOOD: [(&str, Format, &str, &str); 12] = [
     (
         "plain.parquet",
         Format::Parquet,
@@ -69,6 +69,30 @@ const GOOD: [(&str, Format, &str, &str); 8] = [
     ("nested.arrow", Format::Arrow, NESTED, "(FORMAT arrow)"),
     ("plain.csv", Format::Csv, ROWS, "(FORMAT csv, HEADER)"),
     ("nested.json", Format::Json, NESTED, "(FORMAT json)"),
+    (
+        "packed.csv.gz",
+        Format::Packed,
+        ROWS,
+        "(FORMAT csv, HEADER, COMPRESSION 'gzip')",
+    ),
+    (
+        "packed.csv.zst",
+        Format::Packed,
+        ROWS,
+        "(FORMAT csv, HEADER, COMPRESSION 'zstd')",
+    ),
+    (
+        "packed.csv.xz",
+        Format::Packed,
+        ROWS,
+        "(FORMAT csv, HEADER, COMPRESSION 'xz')",
+    ),
+    (
+        "packed.json.bz2",
+        Format::Packed,
+        NESTED,
+        "(FORMAT json, COMPRESSION 'bz2')",
+    ),
 ];
 
 /// What a run saw.
@@ -84,6 +108,13 @@ pub struct DamagedReport {
     pub longest: Duration,
     /// The seed with which the next run goes on.
     pub next: u64,
+}
+
+impl DamagedReport {
+    /// Files that were made of each good one.
+    pub fn of_each(&self) -> u64 {
+        self.files / GOOD.len() as u64
+    }
 }
 
 impl fmt::Display for DamagedReport {

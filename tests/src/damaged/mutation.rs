@@ -20,6 +20,8 @@ pub enum Format {
     Csv,
     /// An object per line.
     Json,
+    /// Headers of compressed text: magic, flags, windows.
+    Packed,
 }
 
 /// Values that stand where a count, a length or an offset is expected.
@@ -102,6 +104,7 @@ pub fn damaged(format: Format, whole: &[u8], random: &mut Random) -> Vec<u8> {
             Format::Arrow => change_arrow(&mut file, random),
             Format::Csv => change_csv(&mut file, random),
             Format::Json => change_json(&mut file, random),
+            Format::Packed => change_packed(&mut file, random),
         }
     }
     file
@@ -354,6 +357,56 @@ fn change_json(file: &mut Vec<u8>, random: &mut Random) {
     }
 }
 
+/// What an xz file begins with, and where its first block begins.
+const XZ: &[u8] = b"\xfd7zXZ\0";
+const XZ_BLOCK: usize = 12;
+/// Bytes of headers of all kinds.
+const HEAD_BYTES: usize = 32;
+
+fn change_packed(file: &mut Vec<u8>, random: &mut Random) {
+    match random.below(4) {
+        // The window of xz, whose header stays sound.
+        0..2 if file.starts_with(XZ) => change_xz_block(file, random),
+        // A member behind the first, or one that is cut.
+        2 => {
+            let end = random.below(file.len() + 1);
+            file.extend_from_within(..end);
+        }
+        3 => change_bytes(file, HEAD_BYTES..usize::MAX, random),
+        _ => change_bytes(file, 0..HEAD_BYTES, random),
+    }
+}
+
+/// Another byte in the header of the first block, which has its checksum behind it.
+fn change_xz_block(file: &mut [u8], random: &mut Random) {
+    let length = file
+        .get(XZ_BLOCK)
+        .map_or(0, |words| usize::from(*words) * 4);
+    let end = XZ_BLOCK + length;
+    if length < 8 || end + 4 > file.len() {
+        return;
+    }
+    // The size of the window lies behind flags, the filter and the length of its properties.
+    let at = match random.chance(70) {
+        true => XZ_BLOCK + 4,
+        false => XZ_BLOCK + 1 + random.below(length - 1),
+    };
+    file[at] = random.bits() as u8 & 0x3f;
+    let sum = crc32(&file[XZ_BLOCK..end]);
+    put(file, end, u64::from(sum), 4);
+}
+
+/// The checksum of xz's headers.
+fn crc32(bytes: &[u8]) -> u32 {
+    let sum = bytes.iter().fold(!0_u32, |sum, byte| {
+        (0..8).fold(sum ^ u32::from(*byte), |sum, _| match sum & 1 {
+            1 => sum >> 1 ^ 0xedb8_8320,
+            _ => sum >> 1,
+        })
+    });
+    !sum
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -375,6 +428,8 @@ mod tests {
             (Format::Parquet, &text),
             (Format::Arrow, &json),
             (Format::Json, &binary),
+            (Format::Packed, &text),
+            (Format::Packed, &binary),
         ] {
             let of = |seed| damaged(format, whole, &mut Random::new(seed));
             let different = (0..60).filter(|&seed| {
