@@ -30,7 +30,7 @@ demo_rows := 10000000
 wheel_name := grouse
 shell := target/release/grouse
 
-.PHONY: help setup binary ordered build demo test check bench soak fmt clippy deny doc docs wheel wheel-older dist clean
+.PHONY: help setup binary ordered build demo test check bench fuzz soak fmt clippy deny doc docs wheel wheel-older dist clean
 .DEFAULT_GOAL := build
 
 help: ## this list
@@ -94,6 +94,9 @@ $(tools)/bin/cargo-deny:
 
 bench: build ## grouse and its peers, answers checked, results under bench/record
 	@$(MAKE) -C bench PYTHON="$(abspath $(python))" BIN="$(abspath $(release))"
+
+fuzz: setup ## libFuzzer on each target of fuzz/ for FUZZ_SECONDS (60), where a nightly toolchain and cargo-fuzz can be had
+	@scripts/fuzz.sh "$(tools)" $(or $(FUZZ_SECONDS),60)
 
 soak: build ## the long runs: big fuzz, 10^8 rows; results under tests/record
 	cargo test --release --locked --workspace --no-run
