@@ -29,6 +29,7 @@ python := .venv/bin/python
 demo_rows := 10000000
 wheel_name := grouse
 shell := target/release/grouse
+driver := $(release)/libadbc_driver_grouse.$(if $(filter Darwin,$(shell uname)),dylib,so)
 
 .PHONY: help setup binary ordered build demo test check bench fuzz soak fmt clippy deny doc docs wheel wheel-older dist clean
 .DEFAULT_GOAL := build
@@ -105,8 +106,10 @@ soak: build ## the long runs: big fuzz, 10^8 rows; results under tests/record
 wheel: ordered ## target/dist/grouse-*.whl, a wheel for other machines with the same C library or a newer one
 	@$(python) scripts/wheel.py --release --name "$(wheel_name)" "$(release)" target/dist
 
-dist: wheel ## that wheel, an archive and a Debian package of the shell, in target/dist
+dist: wheel ## that wheel, an archive and a Debian package of the shell, an archive of the ADBC driver, in target/dist
 	@$(python) scripts/dist.py $(shell) target/dist
+	@scripts/strip.sh "$(driver)" target/release/$(notdir $(driver))
+	@$(python) scripts/driver.py target/release/$(notdir $(driver)) target/dist
 
 # For processors before AVX2: everything is compiled once more, in a folder of its own.
 wheel-older: ## a wheel for older processors, named grouse-x86-64-v2; compiles everything once more

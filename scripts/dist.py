@@ -51,8 +51,14 @@ def generated(shell: Path, kind: str) -> bytes:
 
 def archive(out: Path, version: str, binary: bytes, papers: dict[str, bytes]) -> Path:
     """One folder with everything, compressed by zstd."""
-    name = f"grouse-{version}-{platform.machine()}-{sys.platform}"
-    packed = tar({f"{name}/grouse": (binary, 0o755)} | {f"{name}/{path}": (data, 0o644) for path, data in papers.items()})
+    files = {"grouse": (binary, 0o755)} | {path: (data, 0o644) for path, data in papers.items()}
+    return archive_of(out, f"grouse-{version}", files)
+
+
+def archive_of(out: Path, name: str, files: dict[str, tuple[bytes, int]]) -> Path:
+    """A folder of this name for this machine and system, in one compressed file."""
+    name = f"{name}-{platform.machine()}-{sys.platform}"
+    packed = tar({f"{name}/{path}": file for path, file in files.items()})
     path = out / f"{name}.tar.zst"
     subprocess.run(["zstd", "-q", "-19", "-T0", "-f", "-o", str(path)], input=packed, check=True)
     return path

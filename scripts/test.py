@@ -20,6 +20,8 @@ RELEASE = Path(os.environ["CARGO_TARGET_DIR"]).resolve() / "release"
 CARGO = ["cargo", "test", "--release", "--locked", "--workspace"]
 PYTEST = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "crates/python/pyproject.toml"]
 PYTHON_TESTS = ["crates/python/tests", "bench/tests", "docs"]
+# A library beside the Python package's, in a process of its own.
+DRIVER_TESTS = ["crates/adbc/tests"]
 # Processes of clusters, which want the machine for themselves.
 CLUSTER_TESTS = ["crates/node/tests"]
 
@@ -38,6 +40,8 @@ BUDGET_S = {
     "grouse-tests/slt": 300,
     "cluster": 240,
     "docs": 90,
+    "driver": 120,
+    "go": 300,
     "python": 120,
 }
 TOTAL_BUDGET_S = 900
@@ -126,8 +130,10 @@ def count(output: str) -> Count | None:
 
 def everyday() -> list[Suite]:
     python = Suite("python", [*PYTEST, *PYTHON_TESTS])
+    driver = Suite("driver", [*PYTEST, *DRIVER_TESTS])
+    go = Suite("go", [sys.executable, "scripts/go_tests.py"])
     cluster = Suite("cluster", [*PYTEST, *CLUSTER_TESTS], environment={"GROUSE_CLUSTER": str(RELEASE / "grouse-cluster")})
-    return [*rust_suites(), Suite("docs", [*CARGO, "--quiet", "--doc"]), python, cluster]
+    return [*rust_suites(), Suite("docs", [*CARGO, "--quiet", "--doc"]), python, driver, go, cluster]
 
 
 def test() -> bool:

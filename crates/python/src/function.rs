@@ -22,7 +22,7 @@ use datafusion::logical_expr::{
     ColumnarValue, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDF, ScalarUDFImpl, Signature,
     Volatility,
 };
-use grouse::{Error, type_name};
+use grouse::{Error, Text, admit, admitted_schema, type_name};
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -31,7 +31,6 @@ use pyo3_arrow::input::AnyArray;
 
 use crate::borrowed::copied;
 use crate::calls::Calling;
-use crate::door::{Text, admit, admitted_schema};
 use crate::object_cache::ObjectCache;
 use crate::rows::objects;
 use crate::values::column;

@@ -7,7 +7,6 @@
 
 // From the ground up: a module names only those above it in this list.
 mod processor;
-mod door;
 mod borrowed;
 mod wait;
 mod error;

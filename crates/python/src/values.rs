@@ -2,7 +2,7 @@
 //!
 //! In: objects, None for NULL, and the type that they have to have. Out: an array.
 //! Invariant: a value is of the type, or there is an error: no number is rounded or cut, no text is read as another thing.
-//! Not here: parameters, whose types come from the values (params.rs); arrays of other libraries (door.rs).
+//! Not here: parameters, whose types come from the values (params.rs); arrays of other libraries (the engine's scan/door.rs).
 
 use std::sync::Arc;
 

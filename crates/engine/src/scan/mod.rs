@@ -35,6 +35,7 @@ mod steady_format;
 mod table;
 pub(crate) mod pipe;
 pub mod plain_types;
+pub mod door;
 mod unbounded;
 pub(crate) mod external;
 pub mod files;

@@ -9,6 +9,7 @@ mod definitions;
 mod caller_functions;
 mod options;
 mod prepared;
+pub(crate) mod described;
 mod inlined;
 mod returned_rows;
 mod row_changes;

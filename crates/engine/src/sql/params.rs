@@ -159,8 +159,8 @@ fn check(wanted: &BTreeSet<String>, given: &BTreeMap<String, &ScalarValue>) -> R
     })
 }
 
-/// A value for each parameter of a statement that has none yet.
-pub(crate) fn without_values(statement: &DataFusionStatement) -> Params {
+/// The names of a statement's parameters without the dollar sign: numbers as they count, then the others.
+pub(crate) fn names(statement: &DataFusionStatement) -> Vec<String> {
     let mut marks = Marks {
         names: BTreeSet::new(),
         values: &BTreeMap::new(),
@@ -168,9 +168,15 @@ pub(crate) fn without_values(statement: &DataFusionStatement) -> Params {
     };
     let ControlFlow::Continue(()) = visit(&mut statement.clone(), &mut marks);
     let names = marks.names.iter().filter_map(|name| name.strip_prefix('$'));
-    let nulls: HashMap<_, _> = names
-        .map(|name| (name.to_owned(), ScalarValue::Null))
-        .collect();
+    let mut names: Vec<String> = names.map(str::to_owned).collect();
+    names.sort_by_key(|name| name.parse::<usize>().unwrap_or(usize::MAX));
+    names
+}
+
+/// A value for each parameter of a statement that has none yet.
+pub(crate) fn without_values(statement: &DataFusionStatement) -> Params {
+    let names = names(statement).into_iter();
+    let nulls: HashMap<_, _> = names.map(|name| (name, ScalarValue::Null)).collect();
     match nulls.is_empty() {
         true => Params::None,
         false => Params::Named(nulls),

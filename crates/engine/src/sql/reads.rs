@@ -32,7 +32,8 @@ pub(crate) fn is_query(statement: &DataFusionStatement) -> bool {
     }
 }
 
-fn keeps_nothing(statement: &DataFusionStatement) -> bool {
+/// Whether nothing of a statement's tables is needed when it is over.
+pub(crate) fn keeps_nothing(statement: &DataFusionStatement) -> bool {
     match statement {
         DataFusionStatement::Statement(statement) => match statement.as_ref() {
             Statement::Query(query) => !makes_table(&query.body),

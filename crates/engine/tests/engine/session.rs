@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{error, rows, run, sample, session, write_parquet};
 use datafusion::arrow::array::{ArrayRef, Int64Array, StringArray};
+use datafusion::arrow::datatypes::DataType;
 use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::arrow::util::display::array_value_to_string;
 use datafusion::common::ScalarValue;
@@ -188,6 +189,58 @@ fn parameters() {
     let is_invalid = |error: Error| matches!(error.kind(), Error::Invalid { .. });
     assert!(run_with(sql, Params::None).is_err_and(is_invalid));
     assert!(run_with("SELECT 1", Params::Positional(vec![five])).is_err_and(is_invalid));
+}
+
+/// A statement is described without being run.
+#[test]
+fn described() {
+    let session = session();
+    let describe = |sql: &str| session.handle().block_on(session.describe(sql));
+    let run = |sql: &str| session.handle().block_on(session.query(sql)).map(|_| ());
+    let names = |sql: &str| {
+        let columns = describe(sql).map(|described| described.columns);
+        columns.map(|columns| {
+            let names = columns.fields().iter().map(|field| field.name().clone());
+            names.collect::<Vec<_>>()
+        })
+    };
+    run("CREATE TABLE described (a BIGINT, b VARCHAR)").expect("it creates");
+    assert_eq!(
+        names("SELECT a, b || ? AS c FROM described"),
+        Ok(vec!["a".into(), "c".into()])
+    );
+    for changing in [
+        "CREATE TABLE other AS SELECT 1 AS a",
+        "INSERT INTO described VALUES (1, 'x')",
+        "SET batch_size = 1000",
+        "DROP TABLE described",
+        "COPY described TO '/nowhere/described.csv'",
+    ] {
+        assert_eq!(names(changing), Ok(Vec::new()), "{changing}");
+    }
+    assert_eq!(session.tables(), ["described"]);
+    assert_ne!(
+        session.options().get("batch_size"),
+        Ok(Some("1000".to_string()))
+    );
+    let parameters = |sql: &str| describe(sql).map(|described| described.parameters);
+    let typed = vec![
+        ("1".to_string(), Some(DataType::Int64)),
+        ("2".to_string(), None),
+    ];
+    assert_eq!(
+        parameters("SELECT a FROM described WHERE a = ? AND ? IS NULL"),
+        Ok(typed)
+    );
+    let named = parameters("SELECT $low, $high, $low").map(|found| {
+        let names = found.into_iter().map(|(name, _)| name);
+        names.collect::<Vec<_>>()
+    });
+    assert_eq!(named, Ok(vec!["high".to_string(), "low".to_string()]));
+    assert!(matches!(
+        describe("SELECT a FROM nowhere"),
+        Err(Error::UnknownTable { .. })
+    ));
 }
 
 /// DataFusion takes a parameter without a type for NULL, of which there is no `||` and no sum.

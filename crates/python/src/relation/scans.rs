@@ -19,11 +19,11 @@ use datafusion::logical_expr::{Expr, Operator, TableProviderFilterPushDown, Tabl
 use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::physical_plan::streaming::{PartitionStream, StreamingTableExec};
+use grouse::{Text, admit, admitted_schema};
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyTuple};
 use pyo3_arrow::PySchema;
 
-use crate::door::{Text, admit, admitted_schema};
 use crate::relation::source::{AHEAD_BATCHES, Lasting, lasting_batch, open};
 
 /// A table over an object that reads what it is asked for.

@@ -3,7 +3,7 @@
 //! In: an object with `__arrow_c_stream__` or `__arrow_c_array__`. Out: a `TableProvider`.
 //! Invariant: data in memory (the object has a length) is taken when the table is made, with a copy where the table lasts and
 //! the object may change. A stream is pulled while a query runs and never collected.
-//! Not here: finding the objects (variables.rs), what is admitted of them (door.rs).
+//! Not here: finding the objects (variables.rs), what is admitted of them (the engine's scan/door.rs).
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,12 +17,12 @@ use datafusion::error::DataFusionError;
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::stream::RecordBatchReceiverStreamBuilder;
 use datafusion::physical_plan::streaming::PartitionStream;
+use grouse::{Text, admit, admitted_schema};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3_arrow::input::AnyRecordBatch;
 
 use crate::borrowed::Borrowed;
-use crate::door::{Text, admit, admitted_schema};
 use crate::error::{raise, wrong_type};
 use crate::relation::Relation;
 use crate::relation::scans::ScanTable;

@@ -2,21 +2,23 @@
 //!
 //! In: batches from a C interface, which are taken on trust by Arrow. Out: the same rows.
 //! Invariant: text is UTF-8, or there is an error that names column and row; an empty column has no places; types are plain.
-//! Not here: which types are plain (the engine's scan/plain_types.rs), who owns the memory (borrowed.rs), objects that are no Arrow data (grouse/_frames.py).
+//! Not here: which types are plain (plain_types.rs), who owns the memory, objects that are no Arrow data (the Python package).
 
 use std::sync::Arc;
 
-use arrow::array::{
+use datafusion::arrow::array::{
     Array, ArrayRef, AsArray, GenericByteArray, GenericByteViewArray, GenericStringArray,
     OffsetSizeTrait, RecordBatch, RecordBatchOptions, make_array, new_empty_array,
 };
-use arrow::compute::cast;
-use arrow::datatypes::{
+use datafusion::arrow::compute::cast;
+use datafusion::arrow::datatypes::{
     DataType, Field, GenericBinaryType, GenericStringType, Schema, SchemaRef, StringViewType,
 };
-use arrow::error::ArrowError;
-use grouse::{plain_schema, with_names_once, with_null_codes};
+use datafusion::arrow::error::ArrowError;
 use shared_simdutf8::basic::from_utf8;
+
+use super::names::with_names_once;
+use super::plain_types::{plain_schema, with_null_codes};
 
 /// The schema of data that has come in, each name once; what a library says about the whole stays behind.
 pub fn admitted_schema(schema: &Schema) -> SchemaRef {
