@@ -7,12 +7,9 @@ use arrow::array::{Array, ArrayRef, BinaryArray, ListArray, RecordBatch, make_ar
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::ffi::{FFI_ArrowSchema, from_ffi, to_ffi};
+use grouse::{Text, admit, admitted_schema};
 use grouse_fuzz::closed;
 use libfuzzer_sys::fuzz_target;
-
-/// The Python package's own: what it lets in is sound.
-#[path = "../../crates/python/src/door.rs"]
-mod door;
 
 /// Values of up to 15 bytes, whose lengths stand before them; of 15 it is NULL.
 fn values(bytes: &[u8]) -> Vec<Option<&[u8]>> {
@@ -55,8 +52,8 @@ fuzz_target!(|bytes: &[u8]| {
     let field = Field::new("s", column.data_type().clone(), true);
     let schema = Arc::new(Schema::new(vec![field]));
     let batch = RecordBatch::try_new(schema.clone(), vec![column]).expect("one column");
-    let schema = door::admitted_schema(&schema);
-    if let Ok(batch) = door::admit(&batch, &schema, door::Text::Unknown) {
+    let schema = admitted_schema(&schema);
+    if let Ok(batch) = admit(&batch, &schema, Text::Unknown) {
         closed().query_batch(
             batch,
             "SELECT s, count(*), min(upper(s::VARCHAR)) FROM t GROUP BY s",
