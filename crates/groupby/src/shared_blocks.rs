@@ -410,12 +410,12 @@ mod tests {
         }
     }
 
-    /// 6.5 M rows, all of other keys: at most 50 locks and 200 changes per million rows. A worker that leaves blocks takes three locks.
+    /// 6.5 M rows, all of other keys: at most 50 locks and 200 changes per million rows.
     #[test]
     fn rows_that_go_by_take_few_locks() {
         let spread = |row: i64| row.wrapping_mul(0x1e37_79b9_7f4a_7c15);
         let (locks, changes) = counted(100, spread, TableKind::Packed);
-        assert!((1..=6 * 50).contains(&locks), "{locks} locks");
+        assert!(locks <= 6 * 50, "{locks} locks");
         assert!(changes <= 6 * 200, "{changes} changes of memory");
     }
 }
