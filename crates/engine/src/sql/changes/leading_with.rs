@@ -14,6 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::sql::ast::{around, parse_query};
+use crate::sql::fixes::inner_values::set_apart_within;
 use crate::sql::walk::{Walk, done, flow};
 
 /// Moves the common tables of a statement that writes into its queries.
@@ -47,6 +48,9 @@ fn in_statement(statement: &mut SqlStatement) -> Result<()> {
     else {
         return Ok(());
     };
+    for table in &mut with.cte_tables {
+        set_apart_within(&mut table.query)?;
+    }
     let (mut inner, with) = (inner.clone(), with.clone());
     if let Some(changed) = changed_table(&inner)
         && named(&with, changed).is_some()

@@ -40,6 +40,11 @@ pub(crate) fn set_apart(statement: &mut Statement) -> Checked<()> {
     })
 }
 
+/// The same of a query that is a part of a statement, whichever that is: rows may be put into a table of it later.
+pub(crate) fn set_apart_within(query: &mut Query) -> Checked<()> {
+    done(query.walk(&mut ValuesInBrackets { depth: 1 }))
+}
+
 /// What IN, ANY and ALL compare with: DataFusion looks there for the one column of a SELECT.
 struct Sets;
 
