@@ -36,7 +36,7 @@ use datafusion::physical_plan::filter_pushdown::{
     ChildFilterDescription, ChildPushdownResult, FilterDescription, FilterPushdownPhase,
     FilterPushdownPropagation, PushedDown,
 };
-use datafusion::physical_plan::metrics::{ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
 use datafusion::physical_plan::projection::{
     EmbeddedProjection, ProjectionExec, try_embed_projection,
 };
@@ -545,7 +545,7 @@ impl DisplayAs for GroupByExec {
 }
 
 impl ExecutionPlan for GroupByExec {
-    node_methods!(with_new_children);
+    node_methods!(with_new_children, properties, metrics);
 
     fn name(&self) -> &str {
         NAME
@@ -553,10 +553,6 @@ impl ExecutionPlan for GroupByExec {
 
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.columns.schema)
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
@@ -676,10 +672,6 @@ impl ExecutionPlan for GroupByExec {
             .conditions
             .retain(|condition| !is_dynamic(condition));
         Ok(Arc::new(self.with_columns(columns)?))
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
     }
 
     fn child_stats_requests(&self, _partition: Option<usize>) -> Vec<ChildStats> {

@@ -28,7 +28,7 @@ use datafusion::physical_plan::coalesce::LimitedBatchCoalescer;
 use datafusion::physical_plan::execution_plan::{CardinalityEffect, ReplaceChildrenOptions};
 use datafusion::physical_plan::filter::FilterExec;
 use datafusion::physical_plan::metrics::{
-    BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet, RatioMetrics,
+    BaselineMetrics, ExecutionPlanMetricsSet, MetricBuilder, RatioMetrics,
 };
 use datafusion::physical_plan::projection::ProjectionExec;
 use datafusion::physical_plan::statistics::{ChildStats, StatisticsArgs};
@@ -257,7 +257,7 @@ impl DisplayAs for SelectingFilterExec {
 }
 
 impl ExecutionPlan for SelectingFilterExec {
-    node_methods!(with_new_children);
+    node_methods!(with_new_children, metrics);
 
     fn name(&self) -> &'static str {
         "SelectingFilterExec"
@@ -315,10 +315,6 @@ impl ExecutionPlan for SelectingFilterExec {
     ) -> Result<SendableRecordBatchStream> {
         // Whoever knows no selections.
         self.top().execute(partition, context)
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
     }
 
     fn child_stats_requests(&self, partition: Option<usize>) -> Vec<ChildStats> {

@@ -20,7 +20,8 @@ pub fn only_input(
 }
 
 /// `node_methods!(with_new_children)` within an `impl` of `ExecutionPlan` has this method say what the node's
-/// `replace_children` says. `no_expressions` is of a node that has none.
+/// `replace_children` says. `no_expressions` is of a node that has none; `properties`, `metrics` and `input`, the only child,
+/// are of one that keeps them in fields of these names.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! node_methods {
@@ -42,6 +43,23 @@ macro_rules! node_method {
             use ::datafusion::physical_plan::execution_plan as plan;
             let properties = plan::ChildrenPropertiesMode::Recompute;
             self.replace_children(children, plan::ReplaceChildrenOptions::new(properties))
+        }
+    };
+    (properties) => {
+        fn properties(&self) -> &::std::sync::Arc<::datafusion::physical_plan::PlanProperties> {
+            &self.properties
+        }
+    };
+    (metrics) => {
+        fn metrics(&self) -> Option<::datafusion::physical_plan::metrics::MetricsSet> {
+            Some(self.metrics.clone_inner())
+        }
+    };
+    (input) => {
+        fn children(
+            &self,
+        ) -> Vec<&::std::sync::Arc<dyn ::datafusion::physical_plan::ExecutionPlan>> {
+            vec![&self.input]
         }
     };
     (no_expressions) => {

@@ -18,7 +18,7 @@ use datafusion::common::{Result, Statistics, exec_datafusion_err, internal_err};
 use datafusion::execution::memory_pool::{MemoryConsumer, MemoryReservation};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::physical_plan::execution_plan::ReplaceChildrenOptions;
-use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion::physical_plan::statistics::StatisticsArgs;
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{
@@ -82,18 +82,16 @@ impl DisplayAs for OrderedCoalesceExec {
 }
 
 impl ExecutionPlan for OrderedCoalesceExec {
-    node_methods!(with_new_children, no_expressions);
+    node_methods!(
+        with_new_children,
+        no_expressions,
+        properties,
+        metrics,
+        input
+    );
 
     fn name(&self) -> &'static str {
         "OrderedCoalesceExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
     }
 
     fn replace_children(
@@ -142,10 +140,6 @@ impl ExecutionPlan for OrderedCoalesceExec {
             self.schema(),
             rows.into_stream(),
         )))
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
     }
 
     fn statistics_from_inputs(

@@ -107,18 +107,10 @@ impl DisplayAs for ForgetEquivalencesExec {
 }
 
 impl ExecutionPlan for ForgetEquivalencesExec {
-    node_methods!(with_new_children, no_expressions);
+    node_methods!(with_new_children, no_expressions, properties, input);
 
     fn name(&self) -> &str {
         "ForgetEquivalencesExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
     }
 
     fn maintains_input_order(&self) -> Vec<bool> {

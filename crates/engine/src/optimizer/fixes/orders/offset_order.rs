@@ -123,18 +123,10 @@ impl DisplayAs for SkipExec {
 }
 
 impl ExecutionPlan for SkipExec {
-    node_methods!(with_new_children, no_expressions);
+    node_methods!(with_new_children, no_expressions, properties, input);
 
     fn name(&self) -> &'static str {
         "SkipExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
     }
 
     fn required_input_distribution(&self) -> Vec<Distribution> {

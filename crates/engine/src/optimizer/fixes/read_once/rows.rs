@@ -82,18 +82,10 @@ impl DisplayAs for ReadOnceExec {
 }
 
 impl ExecutionPlan for ReadOnceExec {
-    node_methods!(with_new_children, no_expressions);
+    node_methods!(with_new_children, no_expressions, properties, input);
 
     fn name(&self) -> &'static str {
         "ReadOnceExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
-    }
-
-    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
-        vec![&self.input]
     }
 
     fn replace_children(

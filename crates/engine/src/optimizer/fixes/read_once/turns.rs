@@ -205,14 +205,10 @@ impl DisplayAs for TurnRowsExec {
 }
 
 impl ExecutionPlan for TurnRowsExec {
-    node_methods!(with_new_children, no_expressions);
+    node_methods!(with_new_children, no_expressions, properties);
 
     fn name(&self) -> &'static str {
         TURN_ROWS
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
