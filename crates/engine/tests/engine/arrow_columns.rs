@@ -12,7 +12,7 @@ use datafusion::arrow::record_batch::RecordBatch;
 use datafusion::datasource::MemTable;
 use grouse::Session;
 
-use crate::support::{rows, run, session, write_parquet};
+use crate::support::{check, run, session, write_parquet};
 
 fn with_table(columns: Vec<(&str, ArrayRef)>) -> Session {
     let session = session();
@@ -20,11 +20,6 @@ fn with_table(columns: Vec<(&str, ArrayRef)>) -> Session {
     let table = MemTable::try_new(batch.schema(), vec![vec![batch]]).unwrap();
     session.register("t", Arc::new(table)).unwrap();
     session
-}
-
-#[track_caller]
-fn check(session: &Session, sql: &str, expected: &[&str]) {
-    assert_eq!(rows(session, sql), expected, "{sql}");
 }
 
 #[test]

@@ -3,21 +3,9 @@
 use std::fs;
 use std::io::Write;
 
-use crate::support::{error, rows, run, session};
+use crate::support::{check, error, rows, run, session, write};
 use futures::TryStreamExt;
 use grouse::{Error, Session};
-use tempfile::TempDir;
-
-fn write(folder: &TempDir, name: &str, content: impl AsRef<[u8]>) -> String {
-    let path = folder.path().join(name);
-    fs::write(&path, content).unwrap();
-    path.to_str().unwrap().to_string()
-}
-
-#[track_caller]
-fn check(session: &Session, sql: &str, expected: &[&str]) {
-    assert_eq!(rows(session, sql), expected, "{sql}");
-}
 
 /// Each content, options of `read_csv`, the expected rows; `FILE` stands for the call.
 #[track_caller]

@@ -4,10 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::support::{error, rows, run, sample, session, write_parquet};
+use crate::support::{check, error, rows, run, sample, session, write_parquet};
 use datafusion::arrow::array::{ArrayRef, Int64Array, RecordBatch};
 use datafusion::arrow::datatypes::{DataType, Field, Schema};
-use grouse::Session;
 use tempfile::TempDir;
 
 fn put(folder: &TempDir, name: &str) {
@@ -17,11 +16,6 @@ fn put(folder: &TempDir, name: &str) {
         true => write_parquet(&path, &sample()),
         false => fs::write(&path, "id,name\n1,a\n2,b\n3,c\n").unwrap(),
     }
-}
-
-#[track_caller]
-fn check(session: &Session, sql: &str, expected: &[&str]) {
-    assert_eq!(rows(session, sql), expected, "{sql}");
 }
 
 fn at(folder: &TempDir, name: &str) -> String {

@@ -3,12 +3,11 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use crate::support::{error, rows, run, session, write_parquet};
+use crate::support::{check, error, rows, run, session, write_parquet};
 use datafusion::arrow::array::{ArrayRef, FixedSizeBinaryArray, RecordBatch};
 use datafusion::parquet::data_type::{Int96, Int96Type};
 use datafusion::parquet::file::writer::SerializedFileWriter;
 use datafusion::parquet::schema::parser::parse_message_type;
-use grouse::Session;
 use tempfile::TempDir;
 
 const EPOCH: i64 = 2_440_588;
@@ -65,10 +64,6 @@ fn plain(folder: &TempDir, name: &str, values: &[Int96]) -> String {
         values,
         [&definitions, &[]],
     )
-}
-
-fn check(session: &Session, sql: &str, expected: &[&str]) {
-    assert_eq!(rows(session, sql), expected, "{sql}");
 }
 
 // They wrapped around: the year 9999 was 1816.

@@ -3,20 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{error, rows, run, session, two_streams};
+use crate::support::{check, error, rows, run, session, two_streams, write};
 use grouse::{Error, Session};
-use tempfile::TempDir;
-
-fn write(folder: &TempDir, name: &str, content: &str) -> String {
-    let path = folder.path().join(name);
-    fs::write(&path, content).unwrap();
-    path.to_str().unwrap().to_string()
-}
-
-#[track_caller]
-fn check(session: &Session, sql: &str, expected: &[&str]) {
-    assert_eq!(rows(session, sql), expected, "{sql}");
-}
 
 /// The line of the error that `sql` must fail with, which names all `parts`.
 #[track_caller]

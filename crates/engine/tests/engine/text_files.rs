@@ -3,20 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{error, rows, run, session};
-use grouse::Session;
-use tempfile::TempDir;
-
-fn write(folder: &TempDir, name: &str, content: &str) -> String {
-    let path = folder.path().join(name);
-    fs::write(&path, content).unwrap();
-    path.to_str().unwrap().to_string()
-}
-
-#[track_caller]
-fn check(session: &Session, sql: &str, expected: &[&str]) {
-    assert_eq!(rows(session, sql), expected, "{sql}");
-}
+use crate::support::{check, error, rows, run, session, write};
 
 // Empty lines of a file with one column were skipped; they are the only way to write its NULLs.
 #[test]

@@ -54,6 +54,19 @@ pub fn run(session: &Session, sql: &str) -> Result<Vec<RecordBatch>, Error> {
     })
 }
 
+/// Holds the rows of one statement against those that are right.
+#[track_caller]
+pub fn check(session: &Session, sql: &str, expected: &[&str]) {
+    assert_eq!(rows(session, sql), expected, "{sql}");
+}
+
+/// Writes a file, and says where it is.
+pub fn write(folder: &TempDir, name: &str, content: impl AsRef<[u8]>) -> String {
+    let path = folder.path().join(name);
+    std::fs::write(&path, content).unwrap();
+    path.to_str().unwrap().to_string()
+}
+
 /// The rows of one statement as text: `a|b` per row.
 pub fn rows(session: &Session, sql: &str) -> Vec<String> {
     let batches = run(session, sql).unwrap_or_else(|error| panic!("{sql}: {error}"));
