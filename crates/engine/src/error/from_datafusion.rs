@@ -62,15 +62,10 @@ fn classify(error: &DataFusionError, position: Option<Position>) -> Error {
             None => Error::Execution(text.clone()),
         },
         DataFusionError::NotImplemented(text) => {
-            known(text, position).unwrap_or_else(|| Error::Unsupported {
-                message: tidy(text),
-            })
+            known(text, position).unwrap_or_else(|| Error::unsupported(tidy(text)))
         }
         DataFusionError::Plan(text) => classify_plan(text, position),
-        DataFusionError::Configuration(text) => Error::Invalid {
-            name: "option".to_string(),
-            message: tidy(text),
-        },
+        DataFusionError::Configuration(text) => Error::invalid("option", tidy(text)),
         DataFusionError::Execution(text) if let Some(name) = missing_table(text) => {
             Error::UnknownTable {
                 name,
@@ -276,7 +271,7 @@ fn known(text: &str, position: Option<Position>) -> Option<Error> {
     Some(match (kind, position) {
         (SentenceKind::Type, position) => Error::Type { message, position },
         (SentenceKind::Planning, position) => Error::Planning { message, position },
-        (SentenceKind::Unsupported, None) => Error::Unsupported { message },
+        (SentenceKind::Unsupported, None) => Error::unsupported(message),
         (SentenceKind::Unsupported, position) => Error::UnsupportedClause { message, position },
         (SentenceKind::Execution, _) => Error::Execution(message),
     })
@@ -321,9 +316,7 @@ fn classify_arrow(error: &ArrowError, position: Option<Position>) -> Error {
             message: tidy(text),
             position,
         },
-        ArrowError::NotYetImplemented(text) => Error::Unsupported {
-            message: tidy(text),
-        },
+        ArrowError::NotYetImplemented(text) => Error::unsupported(tidy(text)),
         ArrowError::ComputeError(text) if text.contains("verflow") => Error::Overflow {
             aggregate: "arithmetic".to_string(),
             message: tidy(text),
@@ -354,9 +347,7 @@ fn classify_parquet(error: &ParquetError, position: Option<Position>) -> Error {
             Error::Execution(message) => bad_file(&message),
             known => known,
         },
-        ParquetError::NYI(text) => Error::Unsupported {
-            message: tidy(text),
-        },
+        ParquetError::NYI(text) => Error::unsupported(tidy(text)),
         ParquetError::General(text) if let Some(path) = missing_file(text) => Error::Io {
             path: path.to_string(),
             message: "it does not exist".to_string(),

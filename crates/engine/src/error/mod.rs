@@ -245,7 +245,47 @@ impl OutOfMemory {
     }
 }
 
+/// `Error`s of a message alone, by a function of each kind.
+macro_rules! of_messages {
+    ($($(#[$doc:meta])* $name:ident: $kind:ident { $($position:ident)? };)*) => {
+        impl Error {
+            $($(#[$doc])*
+            pub(crate) fn $name(message: impl Into<String>) -> Error {
+                Error::$kind { message: message.into() $(, $position: None)? }
+            })*
+        }
+    };
+}
+
+of_messages! {
+    /// What cannot be run here.
+    unsupported: Unsupported {};
+    /// A clause that cannot be run here, wherever it stands.
+    unsupported_clause: UnsupportedClause { position };
+    /// A query that makes no sense, wherever it is wrong.
+    planning: Planning { position };
+    /// Types that do not fit, wherever they stand.
+    wrong_type: Type { position };
+}
+
 impl Error {
+    /// An option, an argument or a name has a value that it cannot have.
+    pub(crate) fn invalid(name: impl Into<String>, message: impl Into<String>) -> Error {
+        Error::Invalid {
+            name: name.into(),
+            message: message.into(),
+        }
+    }
+
+    /// A file is not what its format demands, in no line that is known.
+    pub(crate) fn bad_file(path: impl Into<String>, message: impl Into<String>) -> Error {
+        Error::Format {
+            path: path.into(),
+            line: None,
+            message: message.into(),
+        }
+    }
+
     /// The same error of a text that the user does not see.
     pub(crate) fn without_position(self) -> Error {
         let mut error = match self {

@@ -34,9 +34,9 @@ pub(crate) fn check_fixed(name: &str, values: &[String]) -> Result<()> {
         .and_then(|(_, is, why)| Some((parts.find(|part| !is.contains(&part.as_str()))?, why)))
     {
         None => Ok(()),
-        Some((value, why)) => Err(Error::Invalid {
-            name: name.to_string(),
-            message: format!("'{value}' is not possible: {why}"),
-        }),
+        Some((value, why)) => Err(Error::invalid(
+            name.to_string(),
+            format!("'{value}' is not possible: {why}"),
+        )),
     }
 }

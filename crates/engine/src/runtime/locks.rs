@@ -70,10 +70,7 @@ impl SessionOptions {
 const FOR_GOOD: &str = "it was turned off for the whole session";
 
 fn refused(name: &str, message: &str) -> Error {
-    Error::Invalid {
-        name: name.to_string(),
-        message: message.to_string(),
-    }
+    Error::invalid(name.to_string(), message.to_string())
 }
 
 #[cfg(test)]

@@ -507,9 +507,11 @@ impl SessionOptions {
     /// Sets one option from its text, as SQL, flags and keywords do.
     pub fn set(&mut self, name: &str, value: &str) -> Result<(), Error> {
         let spec = OptionSpec::find(name).ok_or_else(|| unknown_option(name))?;
-        (spec.set)(self, value.trim()).map_err(|reason| Error::Invalid {
-            name: spec.name.to_string(),
-            message: format!("'{value}' is not possible: {reason}"),
+        (spec.set)(self, value.trim()).map_err(|reason| {
+            Error::invalid(
+                spec.name.to_string(),
+                format!("'{value}' is not possible: {reason}"),
+            )
         })
     }
 
@@ -569,13 +571,13 @@ impl SessionOptions {
         let threads = self.threads_effective();
         let least = (WORKING_BYTES * threads) as u64;
         match self.memory_limit {
-            Some(limit) if limit < least => Err(Error::Invalid {
-                name: "memory_limit".to_string(),
-                message: format!(
+            Some(limit) if limit < least => Err(Error::invalid(
+                "memory_limit",
+                format!(
                     "{limit} bytes are too few for {threads} threads, each of which holds \
                      {WORKING_BYTES} whatever it groups; {least} is the smallest that works, and fewer threads need less"
                 ),
-            }),
+            )),
             _ => Ok(()),
         }
     }
@@ -606,10 +608,7 @@ pub(crate) fn unknown_option(name: &str) -> Error {
         [] => "SHOW ALL lists the options".to_string(),
         names => format!("did you mean {}?", names.join(", ")),
     };
-    Error::Invalid {
-        name: name.to_string(),
-        message: format!("there is no such option; {hint}"),
-    }
+    Error::invalid(name.to_string(), format!("there is no such option; {hint}"))
 }
 
 impl ExtensionOptions for SessionOptions {

@@ -200,9 +200,11 @@ impl Drop for OwnPath {
 }
 
 fn real_folder(folder: &SystemPath) -> Result<PathBuf> {
-    let refused = |message: String| Error::Invalid {
-        name: "allowed_directories".to_string(),
-        message: format!("'{}': {message}", folder.display()),
+    let refused = |message: String| {
+        Error::invalid(
+            "allowed_directories",
+            format!("'{}': {message}", folder.display()),
+        )
     };
     let real = fs::canonicalize(folder).map_err(|error| refused(error.to_string()))?;
     match real.is_dir() {

@@ -331,8 +331,5 @@ fn not_so(function: &str, option: &str, expected: &str, value: &Expr) -> Error {
 }
 
 fn invalid(function: &str, message: String) -> Error {
-    Error::Invalid {
-        name: format!("argument of {function}"),
-        message,
-    }
+    Error::invalid(format!("argument of {function}"), message)
 }

@@ -67,11 +67,7 @@ impl Rules {
             let condition = state.create_physical_expr(condition, &columns)?;
             if condition.data_type(schema)? != DataType::Boolean {
                 let message = format!("CHECK ({check}) is no condition");
-                return Err(Error::Planning {
-                    message,
-                    position: None,
-                }
-                .into());
+                return Err(Error::planning(message).into());
             }
             checks.push((condition, check.clone()));
         }
@@ -282,7 +278,7 @@ pub(crate) async fn create(
             (false, true) => replaced = context.table_provider(name.clone()).await.ok(),
             (true, true) => {
                 let message = "OR REPLACE and IF NOT EXISTS in one statement".to_string();
-                return Err(Error::Unsupported { message }.into());
+                return Err(Error::unsupported(message).into());
             }
             (false, false) => {
                 let message = format!("Table '{name}' already exists");
@@ -422,7 +418,7 @@ impl TableProvider for CheckedTable {
     ) -> Result<Arc<dyn ExecutionPlan>> {
         if operation != InsertOp::Append {
             let message = format!("{operation} of a table in memory");
-            return Err(Error::Unsupported { message }.into());
+            return Err(Error::unsupported(message).into());
         }
         self.schema()
             .logically_equivalent_names_and_types(&input.schema())?;

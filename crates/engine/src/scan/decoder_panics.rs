@@ -91,11 +91,10 @@ fn guarded<T>(file: &str, decode: impl FnOnce() -> T) -> Result<T> {
 }
 
 fn damaged(file: &str) -> Error {
-    Error::Format {
-        path: file.to_string(),
-        line: None,
-        message: "its data is not what it says of its data; it is damaged".to_string(),
-    }
+    Error::bad_file(
+        file.to_string(),
+        "its data is not what it says of its data; it is damaged",
+    )
 }
 
 /// A source whose files are decoded under guard.

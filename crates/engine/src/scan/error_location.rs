@@ -153,14 +153,13 @@ async fn not_text(
         }
         let column = only_column(config, index)?;
         if read_whole(&column, file, context).await.is_err() {
-            return Some(Error::Format {
-                path: PATH_UNKNOWN.to_string(),
-                line: None,
-                message: format!(
+            return Some(Error::bad_file(
+                PATH_UNKNOWN.to_string(),
+                format!(
                     "column '{}' is read as text and holds bytes that are not UTF-8; read_parquet('…', binary_as_string => false) reads columns without annotation as BLOB",
                     field.name()
                 ),
-            });
+            ));
         }
     }
     None
@@ -191,14 +190,13 @@ async fn beyond_nanoseconds(
                 continue;
             };
             if is_about_timestamp(&Error::from(error)) {
-                return Some(Error::Format {
-                    path: name_of(config, file),
-                    line: None,
-                    message: format!(
+                return Some(Error::bad_file(
+                    name_of(config, file),
+                    format!(
                         "column '{}' holds timestamps outside 1677 to 2262, beyond the nanoseconds that it has in another file of the table; read the files apart, cast it in the others to TIMESTAMP(6) and put them together with UNION ALL",
                         field.name()
                     ),
-                });
+                ));
             }
         }
     }

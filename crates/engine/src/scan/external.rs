@@ -226,10 +226,9 @@ fn values(
         let found = pairs.iter().find(|(folder, _)| folder == name);
         let value = found.and_then(|(_, text)| folder_value(text.clone(), kind));
         value.ok_or_else(|| {
-            Error::Format {
-                path: format!("/{}", meta.location),
-                line: None,
-                message: match found {
+            Error::bad_file(
+                format!("/{}", meta.location),
+                match found {
                     None => format!("it lies in no folder '{name}=…'"),
                     Some((_, text)) => format!(
                         "its folder '{name}={}' names no {}",
@@ -237,7 +236,7 @@ fn values(
                         crate::error::types::type_name(kind)
                     ),
                 },
-            }
+            )
             .into()
         })
     };

@@ -179,9 +179,9 @@ async fn find_all(call: &FileCall, state: &SessionState) -> Result<Found> {
             Some(first) => {
                 let store = |found: &Found| found.files[0].url.object_store();
                 if store(first) != store(&found) {
-                    return Err(Error::Unsupported {
-                        message: format!("one table over several servers or buckets ('{path}')"),
-                    });
+                    return Err(Error::unsupported(format!(
+                        "one table over several servers or buckets ('{path}')"
+                    )));
                 }
                 first.files.extend(found.files);
                 first.folder = None;
@@ -239,11 +239,7 @@ async fn build(
         check_all_same(&format, &found, state).await?;
     }
     if schema.fields().is_empty() && common.fields.is_empty() {
-        return Err(Error::Format {
-            path: call.paths.join(", "),
-            line: None,
-            message: "it has no columns".to_string(),
-        });
+        return Err(Error::bad_file(call.paths.join(", "), "it has no columns"));
     }
     let format = match reading.kind {
         // Their readers hold files against what was planned themselves.
@@ -365,11 +361,7 @@ fn disagreement(failure: Error, files: &[File]) -> Error {
                     text.replace(&format!("/{}", file.meta.location), &file.name)
                 })
             };
-            Error::Format {
-                path: named(path),
-                line: None,
-                message: named(message),
-            }
+            Error::bad_file(named(path), named(message))
         }
         other => {
             let names: Vec<&str> = files
@@ -451,16 +443,15 @@ fn check_same(first: &File, known: &Schema, file: &File, schema: &Schema) -> Res
             .all(|(a, b)| a.name() == b.name() && a.data_type() == b.data_type());
     match is_same {
         true => Ok(()),
-        false => Err(Error::Format {
-            path: file.name.clone(),
-            line: None,
-            message: format!(
+        false => Err(Error::bad_file(
+            file.name.clone(),
+            format!(
                 "its columns ({}) are not those of '{}' ({}), in the same order; read the files apart and put them together with UNION ALL",
                 columns(schema),
                 first.name,
                 columns(known)
             ),
-        }),
+        )),
     }
 }
 
@@ -486,13 +477,12 @@ async fn check_footer(file: &File, found: &Found) -> Result<()> {
         .map(u32::from_le_bytes);
     match length {
         Some(length) if u64::from(length) + PARQUET_BYTES_MIN > size && tail.ends_with(b"PAR1") => {
-            Err(Error::Format {
-                path: file.name.clone(),
-                line: None,
-                message: format!(
+            Err(Error::bad_file(
+                file.name.clone(),
+                format!(
                     "its footer claims {length} bytes of a file of {size}: truncated or no Parquet file"
                 ),
-            })
+            ))
         }
         _ => Ok(()),
     }
@@ -513,11 +503,10 @@ fn bad_file(error: Error, file: &File) -> Error {
     let is_parquet =
         Reading::of_name(&file.name).is_some_and(|reading| reading.kind == FileKind::Parquet);
     match is_parquet && file.meta.size < PARQUET_BYTES_MIN {
-        true => Error::Format {
-            path: file.name.clone(),
-            line: None,
-            message: format!("{} bytes are too few for a Parquet file", file.meta.size),
-        },
+        true => Error::bad_file(
+            file.name.clone(),
+            format!("{} bytes are too few for a Parquet file", file.meta.size),
+        ),
         false => bad_file_named(error, &file.name),
     }
 }
@@ -527,10 +516,6 @@ pub(crate) fn bad_file_named(error: Error, name: &str) -> Error {
     match error {
         Error::Io { .. } | Error::Format { .. } => named(error, name),
         Error::OutOfMemory(_) | Error::Cancelled => error,
-        other => Error::Format {
-            path: name.to_string(),
-            line: None,
-            message: other.to_string(),
-        },
+        other => Error::bad_file(name.to_string(), other.to_string()),
     }
 }

@@ -195,13 +195,13 @@ pub fn common_reading(names: &[String]) -> Result<Reading> {
             None => first = Some((name, reading)),
             Some((_, known)) if known == reading => {}
             Some((other, known)) => {
-                return Err(Error::Invalid {
-                    name: "files".to_string(),
-                    message: format!(
+                return Err(Error::invalid(
+                    "files",
+                    format!(
                         "'{other}' is {} and '{name}' is {}; one table reads files of one format and compression",
                         known.kind, reading.kind
                     ),
-                });
+                ));
             }
         }
     }
@@ -212,13 +212,13 @@ pub fn common_reading(names: &[String]) -> Result<Reading> {
 
 /// The error for a name that no reader wants.
 pub fn unknown_extension(name: &str) -> Error {
-    Error::Invalid {
-        name: "file".to_string(),
-        message: format!(
+    Error::invalid(
+        "file",
+        format!(
             "the extension of '{name}' names no format; known are {}, or call read_parquet, read_csv, read_json or read_arrow",
             known_extensions()
         ),
-    }
+    )
 }
 
 #[cfg(test)]

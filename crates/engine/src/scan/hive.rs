@@ -66,10 +66,10 @@ pub(super) fn hive_columns(found: &Found, options: &FileOptions) -> Result<FileC
     }
     for (name, _) in &options.hive_types {
         if !names.contains(name) {
-            return Err(Error::Invalid {
-                name: "hive_types".to_string(),
-                message: format!("no folder of '{}' is named '{name}=…'", first.name),
-            });
+            return Err(Error::invalid(
+                "hive_types",
+                format!("no folder of '{}' is named '{name}=…'", first.name),
+            ));
         }
     }
     for (name, strings) in names.into_iter().zip(strings) {
@@ -81,13 +81,14 @@ pub(super) fn hive_columns(found: &Found, options: &FileOptions) -> Result<FileC
         };
         let mut values = Vec::with_capacity(files.len());
         for (file, text) in files.iter().zip(strings) {
-            values.push(value(text, &kind).map_err(|()| Error::Format {
-                path: file.name.clone(),
-                line: None,
-                message: format!(
-                    "its folder '{name}=…' does not name a {}, which hive_types asks for",
-                    crate::error::types::type_name(&kind)
-                ),
+            values.push(value(text, &kind).map_err(|()| {
+                Error::bad_file(
+                    file.name.clone(),
+                    format!(
+                        "its folder '{name}=…' does not name a {}, which hive_types asks for",
+                        crate::error::types::type_name(&kind)
+                    ),
+                )
             })?);
         }
         columns.add(Field::new(name, kind, true), values);
@@ -219,25 +220,22 @@ fn mismatch(first: &File, file: &File) -> Error {
             false => names.join(", "),
         }
     };
-    Error::Format {
-        path: file.name.clone(),
-        line: None,
-        message: format!(
+    Error::bad_file(
+        file.name.clone(),
+        format!(
             "the columns that its folders name ({}) are not those of '{}' ({}); hive_partitioning => false reads both without",
             names(file),
             first.name,
             names(first)
         ),
-    }
+    )
 }
 
 fn twice(file: &File) -> Error {
-    Error::Format {
-        path: file.name.clone(),
-        line: None,
-        message: "its folders name a column twice; hive_partitioning => false reads it without"
-            .to_string(),
-    }
+    Error::bad_file(
+        file.name.clone(),
+        "its folders name a column twice; hive_partitioning => false reads it without",
+    )
 }
 
 #[cfg(test)]

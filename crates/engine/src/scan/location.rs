@@ -83,11 +83,9 @@ pub(crate) async fn find(
         Some(("s3" | "s3a" | "gs" | "gcs" | "az" | "azure" | "abfs" | "abfss", _)) => {
             find_in_bucket(text, kind, runtime).await
         }
-        Some((scheme, _)) => Err(Error::Unsupported {
-            message: format!(
-                "addresses that start with {scheme}:// (in '{text}'); known are file, http, https, s3, gs, az, abfss and hf"
-            ),
-        }),
+        Some((scheme, _)) => Err(Error::unsupported(format!(
+            "addresses that start with {scheme}:// (in '{text}'); known are file, http, https, s3, gs, az, abfss and hf"
+        ))),
         None => find_local(local_paths(text, text, kind, access)?, runtime).await,
     }
 }
@@ -323,11 +321,13 @@ const HUB: (&str, &str) = ("HF_ENDPOINT", "https://huggingface.co");
 
 /// The address of `hf://datasets/owner/name[@revision]/path`.
 fn hub_address(text: &str) -> Result<String> {
-    let invalid = || Error::Invalid {
-        name: "address".to_string(),
-        message: format!(
-            "'{text}': write hf://datasets/owner/name/path or hf://datasets/owner/name@revision/path, a single file"
-        ),
+    let invalid = || {
+        Error::invalid(
+            "address",
+            format!(
+                "'{text}': write hf://datasets/owner/name/path or hf://datasets/owner/name@revision/path, a single file"
+            ),
+        )
     };
     let rest = text.strip_prefix("hf://").ok_or_else(invalid)?;
     let parts: Vec<&str> = rest.splitn(4, '/').collect();
@@ -449,10 +449,7 @@ fn store_of(url: &Url, runtime: &RuntimeEnv) -> Result<Arc<dyn ObjectStore>> {
 }
 
 fn parse_url(text: &str) -> Result<Url> {
-    Url::parse(text).map_err(|error| Error::Invalid {
-        name: "address".to_string(),
-        message: format!("'{text}': {error}"),
-    })
+    Url::parse(text).map_err(|error| Error::invalid("address", format!("'{text}': {error}")))
 }
 
 fn system_reason(error: &std::io::Error) -> String {
@@ -471,10 +468,7 @@ fn not_found(text: &str, reason: &str) -> Error {
 }
 
 fn bad_glob(text: &str, error: &glob::PatternError) -> Error {
-    Error::Invalid {
-        name: "glob".to_string(),
-        message: format!("'{text}': {error}"),
-    }
+    Error::invalid("glob", format!("'{text}': {error}"))
 }
 
 /// The name by which a user knows a file of a store.

@@ -27,7 +27,7 @@ use datafusion::physical_plan::coop::cooperative;
 use datafusion::physical_plan::execution_plan::{
     Boundedness, EmissionType, ReplaceChildrenOptions,
 };
-use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet, MetricsSet};
+use datafusion::physical_plan::metrics::{BaselineMetrics, ExecutionPlanMetricsSet};
 use datafusion::physical_plan::{
     DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties, StatisticsArgs,
 };
@@ -99,11 +99,7 @@ fn float_to_whole(float: f64) -> Option<u64> {
 }
 
 fn invalid(message: String) -> datafusion::common::DataFusionError {
-    Error::Invalid {
-        name: format!("argument of {NAME}"),
-        message,
-    }
-    .into()
+    Error::invalid(format!("argument of {NAME}"), message).into()
 }
 
 /// The table: a half-open range.
@@ -239,14 +235,10 @@ impl DisplayAs for NumbersExec {
 }
 
 impl ExecutionPlan for NumbersExec {
-    node_methods!(no_expressions);
+    node_methods!(no_expressions, properties, metrics);
 
     fn name(&self) -> &'static str {
         "NumbersExec"
-    }
-
-    fn properties(&self) -> &Arc<PlanProperties> {
-        &self.properties
     }
 
     fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
@@ -283,10 +275,6 @@ impl ExecutionPlan for NumbersExec {
             batch_rows: context.session_config().batch_size() as u64,
             metrics: BaselineMetrics::new(&self.metrics, partition),
         })))
-    }
-
-    fn metrics(&self) -> Option<MetricsSet> {
-        Some(self.metrics.clone_inner())
     }
 
     fn reset_state(self: Arc<Self>) -> Result<Arc<dyn ExecutionPlan>> {

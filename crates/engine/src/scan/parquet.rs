@@ -176,11 +176,10 @@ impl Parquet {
         if let Some(message) =
             long_values(&footer, &state.runtime_env().memory_pool, batch_rows(state))
         {
-            return Err(DataFusionError::from(Error::Format {
-                path: format!("/{}", object.location),
-                line: None,
+            return Err(DataFusionError::from(Error::bad_file(
+                format!("/{}", object.location),
                 message,
-            }));
+            )));
         }
         let objects = std::slice::from_ref(object);
         let schema = self.datafusion.infer_schema(state, store, objects).await?;
@@ -215,11 +214,7 @@ async fn without_its_pages(store: &Pinned, object: &ObjectMeta) -> Option<Parque
 fn check_places(footer: &ParquetMetaData, object: &ObjectMeta) -> Result<()> {
     let wrong = misplaced(footer, object.size);
     let wrong = wrong.or_else(|| unknown_type(footer.file_metadata()));
-    let wrong = wrong.map(|message| Error::Format {
-        path: format!("/{}", object.location),
-        line: None,
-        message,
-    });
+    let wrong = wrong.map(|message| Error::bad_file(format!("/{}", object.location), message));
     wrong.map_or(Ok(()), |error| Err(error.into()))
 }
 

@@ -150,12 +150,10 @@ impl Pipe {
     fn take(&self) -> DataFusionResult<ByteChunks> {
         let content = self.content.lock().take();
         let Some((beginning, rest)) = content else {
-            let error = Error::Unsupported {
-                message: format!(
-                    "reading the pipe '{}' twice; CREATE TABLE t AS SELECT * FROM … keeps its rows",
-                    self.name
-                ),
-            };
+            let error = Error::unsupported(format!(
+                "reading the pipe '{}' twice; CREATE TABLE t AS SELECT * FROM … keeps its rows",
+                self.name
+            ));
             return Err(error.into());
         };
         let beginning = futures::stream::iter([Ok(Bytes::from(beginning))]);
@@ -313,9 +311,9 @@ fn csv_table_over(
     rejects: Option<RejectsOf>,
 ) -> Result<Arc<dyn TableProvider>> {
     if call.text.sample_rows.is_some_and(|rows| rows > SAMPLE_ROWS) {
-        return Err(Error::Unsupported {
-            message: format!("a sample_size beyond {SAMPLE_ROWS} rows of a pipe ('{path}')"),
-        });
+        return Err(Error::unsupported(format!(
+            "a sample_size beyond {SAMPLE_ROWS} rows of a pipe ('{path}')"
+        )));
     }
     let (bytes, extent) = pipe.beginning();
     let mut table = csv_table_in(path, kind, &call.text, (bytes, extent))?;
@@ -324,11 +322,7 @@ fn csv_table_over(
         table.rules.rejects = Some(Arc::new(rejects.files(files, &table)));
     }
     if table.schema.fields().is_empty() {
-        return Err(Error::Format {
-            path: path.to_string(),
-            line: None,
-            message: "it has no columns".to_string(),
-        });
+        return Err(Error::bad_file(path.to_string(), "it has no columns"));
     }
     match call.wanted {
         WantedOfFiles::Dialect => sniffed_table(path, &table),

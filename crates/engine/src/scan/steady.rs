@@ -75,12 +75,10 @@ pub(crate) fn changed(location: &Path) -> Error {
 /// The error for a file that says of a part of it that it lies behind its end. Stores give what there is of the part, and
 /// DataFusion's reader of footers panics where that is less than it asked for.
 fn beyond(location: &Path) -> Error {
-    Error::Format {
-        path: format!("/{location}"),
-        line: None,
-        message: "a part of it would lie behind its end; it is damaged or was cut short"
-            .to_string(),
-    }
+    Error::bad_file(
+        format!("/{location}"),
+        "a part of it would lie behind its end; it is damaged or was cut short",
+    )
 }
 
 /// A store that opens one of its files only as planning found it.

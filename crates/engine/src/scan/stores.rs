@@ -90,10 +90,8 @@ impl Stores {
         let web = match remote.web.get(&key) {
             Some(web) => Arc::clone(web),
             None => {
-                let base = Url::parse(&key).map_err(|error| Error::Invalid {
-                    name: "address".to_string(),
-                    message: format!("'{key}': {error}"),
-                })?;
+                let base = Url::parse(&key)
+                    .map_err(|error| Error::invalid("address", format!("'{key}': {error}")))?;
                 let web = Web::new(&base, Arc::clone(&self.temp));
                 let web = Arc::new(web.map_err(|error| refused(&key, &error))?);
                 remote.web.insert(key, Arc::clone(&web));
@@ -124,10 +122,9 @@ impl Stores {
                 let store = builder.build().map_err(|error| refused(key, &error))?;
                 Ok(Arc::new(store))
             }
-            scheme => Err(Error::Unsupported {
-                message: format!("addresses that start with {scheme}://"),
+            scheme => {
+                Err(Error::unsupported(format!("addresses that start with {scheme}://")).into())
             }
-            .into()),
         }
     }
 }

@@ -31,16 +31,15 @@ pub(crate) fn common_schema<F: Display>(files: &[(F, Schema)]) -> Result<Schema,
                 continue;
             };
             *column = common_field(column, field).ok_or_else(|| {
-                DataFusionError::from(Error::Format {
-                    path: format!("/{file}"),
-                    line: None,
-                    message: format!(
+                DataFusionError::from(Error::bad_file(
+                    format!("/{file}"),
+                    format!(
                         "its column '{}' is {}, in '/{first}' it is {}; no type holds both",
                         field.name(),
                         type_name(field.data_type()),
                         type_name(column.data_type())
                     ),
-                })
+                ))
             })?;
         }
     }
@@ -73,15 +72,11 @@ fn check_spelling<F: Display>(
     let Some((other, first)) = other else {
         return Ok(());
     };
-    Err(Error::Format {
-        path: format!("/{file}"),
-        line: None,
-        message: format!(
+    Err(Error::bad_file(format!("/{file}"), format!(
             "its column '{name}' is '{}' in '/{first}'; columns of several files have to be spelled the same: read the \
              files apart and put them together with UNION ALL BY NAME",
             other.name()
-        ),
-    }
+        ))
     .into())
 }
 

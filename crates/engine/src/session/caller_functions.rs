@@ -107,8 +107,5 @@ impl Session {
 }
 
 fn refused(message: String) -> Error {
-    Error::Invalid {
-        name: "function".to_owned(),
-        message,
-    }
+    Error::invalid("function", message)
 }

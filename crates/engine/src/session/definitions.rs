@@ -59,10 +59,7 @@ impl Session {
                 existing,
             } => {
                 let made = sequences.create(&name, numbers, existing);
-                made.map_err(|message| Error::Planning {
-                    message,
-                    position: None,
-                })?;
+                made.map_err(|message| Error::planning(message))?;
             }
             SequenceChange::Drop { name, missing } => {
                 if !sequences.remove(&name) && missing == Missing::Error {
@@ -75,8 +72,5 @@ impl Session {
 }
 
 fn missing_one(kind: &str, name: &str) -> Error {
-    Error::Planning {
-        message: format!("{kind} '{name}' does not exist"),
-        position: None,
-    }
+    Error::planning(format!("{kind} '{name}' does not exist"))
 }

@@ -47,12 +47,10 @@ impl Session {
         let table = self.context();
         let table = table.table_provider(reference(&insert.table)).await?;
         let Some(table) = Replaceable::of(&table) else {
-            return Err(Error::Unsupported {
-                message: format!(
-                    "ON CONFLICT and RETURNING of '{}', which is no table in memory",
-                    insert.table
-                ),
-            });
+            return Err(Error::unsupported(format!(
+                "ON CONFLICT and RETURNING of '{}', which is no table in memory",
+                insert.table
+            )));
         };
         let there = table.rows().await;
         let plain = self
@@ -226,10 +224,7 @@ fn keys_of(
     let all = table.keys();
     let columns = schema.fields().iter().map(|field| field.name().clone());
     let columns: Vec<String> = columns.collect();
-    let wrong = |message: &str| Error::Planning {
-        message: message.to_string(),
-        position: None,
-    };
+    let wrong = |message: &str| Error::planning(message.to_string());
     let places = conflict.columns.iter().map(|name| place_of(name, &columns));
     let places = places.collect::<Result<HashSet<usize>>>()?;
     let is_ignored = matches!(conflict.action, ConflictAction::Nothing);
@@ -299,8 +294,7 @@ fn changed_twice(action: &ConflictAction) -> Error {
 }
 
 fn volatile_update() -> Error {
-    Error::Unsupported {
-        message: "random values beside the condition of ON CONFLICT DO UPDATE; compute them in the rows that are inserted"
-            .to_string(),
-    }
+    Error::unsupported(
+        "random values beside the condition of ON CONFLICT DO UPDATE; compute them in the rows that are inserted",
+    )
 }

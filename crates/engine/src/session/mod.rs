@@ -706,9 +706,9 @@ async fn counted(state: &SessionState, plan: &LogicalPlan) -> Result<u64> {
 }
 
 fn rows_without_order() -> Error {
-    Error::Unsupported {
-        message: "POSITIONAL JOIN of a table that is read in parallel or written to one, since its rows have no order; join by a column".to_string(),
-    }
+    Error::unsupported(
+        "POSITIONAL JOIN of a table that is read in parallel or written to one, since its rows have no order; join by a column",
+    )
 }
 
 /// Whether a plan puts rows of several partitions together in no order.

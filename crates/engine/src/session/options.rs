@@ -74,16 +74,13 @@ pub(super) fn option_of(plan: &LogicalPlan, options: &SessionOptions) -> Result<
     if let Some(zone) = value.filter(|_| datafusion_options::is_time_zone(name))
         && zone.parse::<Tz>().is_err()
     {
-        return Err(Error::Invalid {
-            name: name.clone(),
-            message: format!("there is no time zone '{zone}'"),
-        });
+        return Err(Error::invalid(
+            name.clone(),
+            format!("there is no time zone '{zone}'"),
+        ));
     }
     match datafusion_options::refused(name, value) {
-        Some((datafusion, why)) => Err(Error::Invalid {
-            name: datafusion.to_string(),
-            message: why.to_string(),
-        }),
+        Some((datafusion, why)) => Err(Error::invalid(datafusion.to_string(), why.to_string())),
         None => Ok(Some(name.clone())),
     }
 }
@@ -92,7 +89,7 @@ pub(super) fn option_of(plan: &LogicalPlan, options: &SessionOptions) -> Result<
 pub(super) fn name_option(error: Error, option: Option<String>) -> Error {
     match (error, option) {
         (Error::Invalid { message, .. } | Error::Execution(message), Some(name)) => {
-            Error::Invalid { name, message }
+            Error::invalid(name, message)
         }
         (error, _) => error,
     }

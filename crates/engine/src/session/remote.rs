@@ -55,10 +55,7 @@ impl Session {
         plan: &LogicalPlan,
     ) -> Result<SessionState> {
         let options = SessionOptions::of(state.config_options());
-        let refused = |message: &str| Error::Invalid {
-            name: "cluster".to_string(),
-            message: message.to_string(),
-        };
+        let refused = |message: &str| Error::invalid("cluster", message.to_string());
         let Some(address) = options.cluster else {
             return Ok(state);
         };

@@ -148,10 +148,10 @@ impl ExecuteStatement<'_> {
     pub(crate) fn values(&self, prepared: &Prepared) -> Result<Option<String>> {
         let (given, declared) = (self.arguments.len(), prepared.types.len());
         if declared > 0 && given != declared {
-            return Err(Error::Planning {
-                message: format!("'{}' takes {declared} values and gets {given}", self.name),
-                position: None,
-            });
+            return Err(Error::planning(format!(
+                "'{}' takes {declared} values and gets {given}",
+                self.name
+            )));
         }
         let values = self.arguments.iter().enumerate();
         let values = values.map(|(place, argument)| {
@@ -176,10 +176,9 @@ impl ExecuteStatement<'_> {
                 let names = names.into_iter().map(str::to_owned);
                 Ok(Params::Named(names.zip(values).collect::<HashMap<_, _>>()))
             }
-            _ => Err(Error::Planning {
-                message: "either all values of EXECUTE have names or none".to_string(),
-                position: None,
-            }),
+            _ => Err(Error::planning(
+                "either all values of EXECUTE have names or none",
+            )),
         }
     }
 }

@@ -148,10 +148,7 @@ impl SequenceOptions {
         let greatest = self.greatest.flatten().unwrap_or(upper);
         let first = if increment > 0 { least } else { greatest };
         let start = self.start.unwrap_or(first);
-        let wrong = |why: String| Error::Planning {
-            message: format!("sequence '{name}': {why}"),
-            position: None,
-        };
+        let wrong = |why: String| Error::planning(format!("sequence '{name}': {why}"));
         if increment == 0 {
             return Err(wrong("INCREMENT is 0".to_string()));
         }

@@ -342,9 +342,10 @@ fn function_of(function: &mut Function) -> Result<Option<Expr>> {
         && let [element, place] = names.as_slice()
     {
         if element.name.value.eq_ignore_ascii_case(&place.name.value) {
-            return Err(Error::Unsupported {
-                message: format!("two parameters '{}' of a lambda", place.name.value),
-            });
+            return Err(Error::unsupported(format!(
+                "two parameters '{}' of a lambda",
+                place.name.value
+            )));
         }
         let lambda = NumberedLambda {
             element: &element.name,
@@ -569,10 +570,9 @@ fn named_groups(of: &Expr, pattern: &Expr, names: &[Expr]) -> Result<Option<Expr
     let mut fields = Vec::new();
     for (name, group) in names.iter().zip(1..) {
         let Some(name) = literal_text(name) else {
-            return Err(Error::Type {
-                message: "function 'regexp_extract' takes names of groups as literals, e.g. ['year', 'month']".to_string(),
-                position: None,
-            });
+            return Err(Error::wrong_type(
+                "function 'regexp_extract' takes names of groups as literals, e.g. ['year', 'month']",
+            ));
         };
         let groups = vec![of.clone(), pattern.clone(), number(group)];
         fields.extend([text(name), call("regexp_extract", groups)]);

@@ -122,14 +122,11 @@ impl Definition {
     fn no_form(&self, types: &[DataType]) -> DataFusionError {
         let types: Vec<String> = types.iter().map(type_name).collect();
         let forms = forms_as_text(self.name, self.forms.iter().map(|(form, _)| *form));
-        DataFusionError::from(Error::Type {
-            message: format!(
-                "function '{}' does not take ({}); it is written {forms}",
-                self.name,
-                types.join(", ")
-            ),
-            position: None,
-        })
+        DataFusionError::from(Error::wrong_type(format!(
+            "function '{}' does not take ({}); it is written {forms}",
+            self.name,
+            types.join(", ")
+        )))
     }
 }
 

@@ -112,11 +112,7 @@ fn function_named(name: &str) -> Option<Arc<AggregateUDF>> {
 impl ListAggregate {
     fn wrong(&self, message: String) -> datafusion::common::DataFusionError {
         let message = format!("function '{}' {message}", self.name);
-        Error::Type {
-            message,
-            position: None,
-        }
-        .into()
+        Error::wrong_type(message).into()
     }
 
     fn items(

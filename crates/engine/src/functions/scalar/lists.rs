@@ -365,11 +365,9 @@ fn map_type(types: &[DataType]) -> Result<DataType> {
 }
 
 fn not_entries() -> datafusion::common::DataFusionError {
-    crate::error::Error::Type {
-        message: "function 'map_from_entries' takes a list of structs of a key and a value"
-            .to_owned(),
-        position: None,
-    }
+    crate::error::Error::wrong_type(
+        "function 'map_from_entries' takes a list of structs of a key and a value".to_owned(),
+    )
     .into()
 }
 

@@ -105,12 +105,10 @@ impl ScalarUDFImpl for CurrentSetting {
             _ => None,
         };
         let Some(name) = name else {
-            return Err(crate::error::Error::Invalid {
-                name: "current_setting".to_owned(),
-                message:
-                    "it takes the name of one option as a literal, e.g. current_setting('threads')"
-                        .to_owned(),
-            }
+            return Err(crate::error::Error::invalid(
+                "current_setting",
+                "it takes the name of one option as a literal, e.g. current_setting('threads')",
+            )
             .into());
         };
         let name = match name.as_str() {
@@ -121,10 +119,10 @@ impl ScalarUDFImpl for CurrentSetting {
         let is_named = |key: &str| key == name || key.strip_prefix("grouse.") == Some(&name);
         match entries.into_iter().find(|entry| is_named(&entry.key)) {
             Some(entry) => Ok(ColumnarValue::Scalar(ScalarValue::Utf8(entry.value))),
-            None => Err(crate::error::Error::Invalid {
-                name: format!("option '{name}'"),
-                message: "there is none of this name; SHOW ALL lists them".to_owned(),
-            }
+            None => Err(crate::error::Error::invalid(
+                format!("option '{name}'"),
+                "there is none of this name; SHOW ALL lists them",
+            )
             .into()),
         }
     }

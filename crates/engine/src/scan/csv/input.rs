@@ -167,13 +167,10 @@ impl Input {
     }
 
     fn undecodable(&self) -> DataFusionError {
-        let error = Error::Format {
-            path: self.name.clone(),
-            line: None,
-            message:
-                "it holds bytes that are no text in its encoding; encoding => '…' names another"
-                    .to_string(),
-        };
+        let error = Error::bad_file(
+            self.name.clone(),
+            "it holds bytes that are no text in its encoding; encoding => '…' names another",
+        );
         error.into()
     }
 

@@ -69,12 +69,12 @@ async fn shown_in(
     let ours = known.downcast_ref::<RejectTable>();
     match ours.filter(|ours| ours.about == about) {
         Some(ours) => Ok(Arc::clone(&ours.shown)),
-        None => Err(Error::Invalid {
-            name: "argument of read_csv".to_string(),
-            message: format!(
+        None => Err(Error::invalid(
+            "argument of read_csv",
+            format!(
                 "{option}: there is a table '{name}', which has no such rows; {option} => '…' gives another name"
             ),
-        }),
+        )),
     }
 }
 

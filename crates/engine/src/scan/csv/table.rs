@@ -509,8 +509,5 @@ fn place_in(names: &[String], name: &str, option: &str) -> Result<usize> {
 }
 
 fn wrong(option: &str, message: String) -> Error {
-    Error::Invalid {
-        name: format!("{option} of read_csv"),
-        message,
-    }
+    Error::invalid(format!("{option} of read_csv"), message)
 }

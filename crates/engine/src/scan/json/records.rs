@@ -405,11 +405,7 @@ impl Records {
                 }
                 other => other.to_string(),
             };
-            DataFusionError::from(Error::Format {
-                path: PATH_UNKNOWN.to_string(),
-                line: None,
-                message,
-            })
+            DataFusionError::from(Error::bad_file(PATH_UNKNOWN.to_string(), message))
         })?;
         let schema = Arc::clone(&self.schema);
         Ok(RecordBatch::try_new_with_options(schema, arrays, &options)?)

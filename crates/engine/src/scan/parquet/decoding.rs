@@ -111,11 +111,10 @@ impl Decoding {
 
     /// The error for a file that is damaged. The decoder panics where a page is longer than its column.
     fn wrong(&self, message: &str) -> ParquetError {
-        ParquetError::External(Box::new(Error::Format {
-            path: self.path.clone(),
-            line: None,
-            message: format!("{message}; it is damaged"),
-        }))
+        ParquetError::External(Box::new(Error::bad_file(
+            self.path.clone(),
+            format!("{message}; it is damaged"),
+        )))
     }
 
     fn reserved(&self, bytes: Bytes, more: u64) -> ParquetResult<Bytes> {
@@ -153,11 +152,10 @@ impl Decoding {
             };
             let claimed = claimed(values, page.encoding(), u64::from(page.num_values()));
             let Some(claimed) = claimed else {
-                return Err(ParquetError::External(Box::new(Error::Format {
-                    path: self.path.clone(),
-                    line: None,
-                    message: "a page claims more strings than it has values".to_string(),
-                })));
+                return Err(ParquetError::External(Box::new(Error::bad_file(
+                    self.path.clone(),
+                    "a page claims more strings than it has values",
+                ))));
             };
             most = most.max(claimed.saturating_mul(LENGTHS_BYTES));
         }

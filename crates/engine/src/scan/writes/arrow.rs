@@ -57,11 +57,9 @@ impl FileFormatFactory for ArrowFactory {
     ) -> Result<Arc<dyn FileFormat>> {
         let unknown = options.keys().find(|key| key.starts_with("format."));
         match unknown {
-            Some(key) => Err(Error::Invalid {
-                name: key.clone(),
-                message: "files of Arrow IPC have no options".to_string(),
+            Some(key) => {
+                Err(Error::invalid(key.clone(), "files of Arrow IPC have no options").into())
             }
-            .into()),
             None => Ok(Arc::new(Arrow(CheckedArrow::default()))),
         }
     }
@@ -120,10 +118,7 @@ impl FileFormat for Arrow {
         order: Option<LexRequirement>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         if config.insert_op != InsertOp::Append {
-            return Err(Error::Unsupported {
-                message: "INSERT OVERWRITE of Arrow files".to_string(),
-            }
-            .into());
+            return Err(Error::unsupported("INSERT OVERWRITE of Arrow files").into());
         }
         let sink = Arc::new(ArrowSink { config });
         Ok(Arc::new(DataSinkExec::new(input, sink, order)))

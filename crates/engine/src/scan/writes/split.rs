@@ -50,11 +50,9 @@ impl Splitter {
             }
         };
         if written.is_empty() {
-            return Err(Error::Planning {
-                message: "all columns are in PARTITION_BY, so that none is left for the files; WRITE_PARTITION_COLUMNS keeps them"
-                    .to_string(),
-                position: None,
-            });
+            return Err(Error::planning(
+                "all columns are in PARTITION_BY, so that none is left for the files; WRITE_PARTITION_COLUMNS keeps them",
+            ));
         }
         Ok(Splitter {
             names,
@@ -127,13 +125,10 @@ fn check_type(name: &str, kind: &DataType) -> Result<()> {
     };
     match is_plain {
         true => Ok(()),
-        false => Err(Error::Type {
-            message: format!(
-                "PARTITION_BY column '{name}' is {}, whose values cannot name folders; cast it to text",
-                crate::error::types::type_name(kind)
-            ),
-            position: None,
-        }),
+        false => Err(Error::wrong_type(format!(
+            "PARTITION_BY column '{name}' is {}, whose values cannot name folders; cast it to text",
+            crate::error::types::type_name(kind)
+        ))),
     }
 }
 

@@ -109,9 +109,9 @@ impl StagedFiles {
             WriteTarget::Object(store, path) => StagePlace::Objects(Objects::new(store, path)),
             WriteTarget::Objects(store, prefix) => {
                 if existing == Existing::Overwritten {
-                    return Err(Error::Unsupported {
-                        message: format!("OVERWRITE of a folder behind an address ('{name}')"),
-                    });
+                    return Err(Error::unsupported(format!(
+                        "OVERWRITE of a folder behind an address ('{name}')"
+                    )));
                 }
                 StagePlace::Objects(Objects::new(store, prefix))
             }

@@ -150,7 +150,9 @@ fn condition(check: CheckConstraint) -> Result<String> {
     } = check;
     match enforced {
         None | Some(true) => Ok(expr.to_string()),
-        Some(false) => Err(refused("CHECK … NOT ENFORCED; leave it out")),
+        Some(false) => Err(Error::unsupported_clause(
+            "CHECK … NOT ENFORCED; leave it out",
+        )),
     }
 }
 
@@ -169,26 +171,21 @@ fn enforced(
     };
     match (deferrable, enforced) {
         (None | Some(false), None | Some(true)) => Ok(kind),
-        (Some(true), _) => Err(refused(&format!(
+        (Some(true), _) => Err(Error::unsupported_clause(format!(
             "{clause} … DEFERRABLE; each statement is checked by itself"
         ))),
-        (_, Some(false)) => Err(refused(&format!("{clause} … NOT ENFORCED; leave it out"))),
+        (_, Some(false)) => Err(Error::unsupported_clause(format!(
+            "{clause} … NOT ENFORCED; leave it out"
+        ))),
     }
 }
 
 fn names(columns: Vec<IndexColumn>, clause: &str) -> Result<Vec<Ident>> {
     let name = |column: IndexColumn| match column.column.expr {
         Expr::Identifier(name) => Ok(name),
-        other => Err(refused(&format!(
+        other => Err(Error::unsupported_clause(format!(
             "{clause} of {other}; a key consists of columns"
         ))),
     };
     columns.into_iter().map(name).collect()
-}
-
-fn refused(message: &str) -> Error {
-    Error::UnsupportedClause {
-        message: message.to_string(),
-        position: None,
-    }
 }

@@ -538,9 +538,9 @@ impl CopyOptions {
         if let Some(encoding) = &self.encoding
             && !["utf8", "utf-8"].contains(&encoding.as_str())
         {
-            return Err(Error::Unsupported {
-                message: format!("writing text as {encoding}; files are written as UTF-8"),
-            });
+            return Err(Error::unsupported(format!(
+                "writing text as {encoding}; files are written as UTF-8"
+            )));
         }
         Ok(json!({
             "existing": self.existing.name(),
@@ -679,10 +679,7 @@ fn text_token(text: &str) -> Token {
 }
 
 fn invalid(name: &str, message: String) -> Error {
-    Error::Invalid {
-        name: format!("COPY option {name}"),
-        message,
-    }
+    Error::invalid(format!("COPY option {name}"), message)
 }
 
 fn at(place: Location, message: &str) -> Error {

@@ -106,10 +106,9 @@ pub(super) fn name_rest(factor: &mut TableFactor, scope: &Scope<'_>) -> Result<(
     let unnamed = columns.len().saturating_sub(alias.columns.len());
     if unnamed > 0 && alias.name.value == ITEMS {
         let count = unnamed + 1;
-        return Err(Error::Planning {
-            message: format!("the query of ARRAY has to have one column, not {count}"),
-            position: None,
-        });
+        return Err(Error::planning(format!(
+            "the query of ARRAY has to have one column, not {count}"
+        )));
     }
     let rest = columns.iter().skip(alias.columns.len()).map(Column::name);
     let rest = rest.map(|name| TableAliasColumnDef {

@@ -69,13 +69,13 @@ pub(super) fn expand(query: &mut Query, scope: &Scope<'_>) -> Result<()> {
             ..
         }) => order.clone(),
         Some(_) => {
-            return Err(unsupported(
+            return Err(Error::unsupported(
                 "ORDER BY ALL beside LIMIT BY, WITH TIES or per cent",
             ));
         }
     };
     let SetExpr::Select(select) = query.body.as_mut() else {
-        return Err(unsupported("such a limit of this query"));
+        return Err(Error::unsupported("such a limit of this query"));
     };
     let order = order
         .into_iter()
@@ -168,14 +168,11 @@ fn taken(query: &mut Query) -> Result<Option<(Limit, Option<Expr>)>> {
                 limit_by,
             }) if limit_by.is_empty() => offset_of(offset),
             None => None,
-            Some(_) => return Err(unsupported("LIMIT beside FETCH")),
+            Some(_) => return Err(Error::unsupported("LIMIT beside FETCH")),
         };
         if *with_ties && query.order_by.is_none() {
             let message = "WITH TIES needs ORDER BY, which says what rows are equal".to_string();
-            return Err(Error::Planning {
-                message,
-                position: None,
-            });
+            return Err(Error::planning(message));
         }
         let limit = match (*percent, *with_ties) {
             (true, ties) => Limit::Percent {
@@ -304,7 +301,7 @@ fn by_item(mut key: OrderByExpr, select: &Select) -> Result<OrderByExpr> {
             key.expr = expr.clone();
             Ok(key)
         }
-        _ => Err(unsupported(
+        _ => Err(Error::unsupported(
             "ORDER BY with the number of a column beside such a limit; write its name",
         )),
     }
@@ -349,10 +346,4 @@ fn condition(limit: &Limit, offset: Option<&Expr>, order: &[OrderByExpr]) -> Res
         ),
     };
     parse_expr(&text)
-}
-
-fn unsupported(what: &str) -> Error {
-    Error::Unsupported {
-        message: what.to_string(),
-    }
 }

@@ -24,10 +24,9 @@ pub(super) fn expand(select: &mut Select) -> Result<()> {
     for table in &mut select.from {
         if table.joins.iter().any(is_positional) {
             if !table.joins.iter().all(is_positional) {
-                return Err(Error::Unsupported {
-                    message: "POSITIONAL JOIN beside other joins; put it into a subquery"
-                        .to_string(),
-                });
+                return Err(Error::unsupported(
+                    "POSITIONAL JOIN beside other joins; put it into a subquery",
+                ));
             }
             join(table, &mut names)?;
         }

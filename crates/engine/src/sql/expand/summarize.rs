@@ -36,10 +36,7 @@ pub(super) fn expand(factor: &TableFactor, scope: &Scope<'_>) -> Result<Option<T
     };
     let columns = scope.columns((*query).clone())?;
     if columns.is_empty() {
-        return Err(Error::Planning {
-            message: "SUMMARIZE of what has no columns".to_string(),
-            position: None,
-        });
+        return Err(Error::planning("SUMMARIZE of what has no columns"));
     }
     let mut aggregates = Vec::new();
     for (number, column) in columns.iter().enumerate() {

@@ -97,14 +97,16 @@ pub(super) fn expand(factor: &TableFactor, scope: &Scope<'_>) -> Result<Option<T
         SelectItem::ExprWithAlias { expr, alias } => Ok((expr.clone(), Some(alias.clone()))),
         // `*` and `* EXCLUDE (id)` are COLUMNS of the same.
         SelectItem::Wildcard(options) => Ok((columns_of(options), None)),
-        _ => Err(invalid(
+        _ => Err(Error::planning(
             "UNPIVOT ON takes columns; write COLUMNS(*) for all",
         )),
     });
     let stacked = stacked(columns.collect::<Result<_>>()?, source, scope)?;
     let mut names = items(names).iter().map(|item| match item {
         SelectItem::UnnamedExpr(Expr::Identifier(name)) => Ok(name.clone()),
-        _ => Err(invalid("INTO NAME … VALUE … takes names of columns")),
+        _ => Err(Error::planning(
+            "INTO NAME … VALUE … takes names of columns",
+        )),
     });
     let name = names.next().transpose()?.unwrap_or_else(|| quoted("name"));
     let mut values = names.collect::<Result<Vec<Ident>>>()?;
@@ -143,7 +145,7 @@ fn identifiers(expr: &Expr) -> Result<Vec<Ident>> {
             .map(identifiers)
             .collect::<Result<Vec<_>>>()?
             .concat()),
-        other => Err(invalid(&format!(
+        other => Err(Error::planning(format!(
             "UNPIVOT takes names of columns, not {other}"
         ))),
     }
@@ -180,7 +182,7 @@ fn values_of(expr: &Expr, columns: &[Column]) -> Result<Vec<StackedValue>> {
             column: quoted(only.name()),
             expr: expr.clone(),
         }]),
-        _ => Err(invalid(&format!(
+        _ => Err(Error::planning(format!(
             "UNPIVOT takes columns and expressions of one column, not {expr}"
         ))),
     }
@@ -231,7 +233,7 @@ impl Unpivot {
         let width = self.values.len();
         for one in &self.stacked {
             if one.values.len() != width {
-                return Err(invalid(&format!(
+                return Err(Error::planning(format!(
                     "UNPIVOT stacks {} columns as '{}' into {width}",
                     one.values.len(),
                     one.name(&columns)?
@@ -296,7 +298,7 @@ impl Unpivot {
         };
         match others.iter().position(|other| !fits(first, other)) {
             None => Ok(()),
-            Some(place) => Err(invalid(&format!(
+            Some(place) => Err(Error::planning(format!(
                 "UNPIVOT stacks {} of type {} and {} of type {}; cast them to one type",
                 values[0],
                 type_name(first),
@@ -326,11 +328,4 @@ fn fits(a: &DataType, b: &DataType) -> bool {
         || is_text(a) && is_text(b)
         || a.is_null()
         || b.is_null()
-}
-
-fn invalid(message: &str) -> Error {
-    Error::Planning {
-        message: message.to_string(),
-        position: None,
-    }
 }

@@ -131,7 +131,7 @@ impl WantedSample {
 
 fn unsupported<T>(message: &str) -> Result<T> {
     let message = message.to_string();
-    Err(Error::Unsupported { message }.into())
+    Err(Error::unsupported(message).into())
 }
 
 /// The percentage of `reservoir(10) PERCENT`, as token_forms writes it.

@@ -26,9 +26,9 @@ fn folded_by(collation: &ObjectName) -> Result<()> {
         .as_str()
     {
         "nocase" => Ok(()),
-        other => Err(Error::Unsupported {
-            message: format!("COLLATE {other}; strings are compared by code point, or with NOCASE"),
-        }),
+        other => Err(Error::unsupported(format!(
+            "COLLATE {other}; strings are compared by code point, or with NOCASE"
+        ))),
     }
 }
 

@@ -122,9 +122,7 @@ fn never_fails(op: &BinaryOperator) -> bool {
 }
 
 fn unknown(text: &str) -> Error {
-    Error::Unsupported {
-        message: format!(
-            "TRY takes casts, divisions and comparisons, not {text}; write TRY_CAST or NULLIF inside it"
-        ),
-    }
+    Error::unsupported(format!(
+        "TRY takes casts, divisions and comparisons, not {text}; write TRY_CAST or NULLIF inside it"
+    ))
 }

@@ -104,10 +104,9 @@ fn in_months(interval: &Interval) -> Interval {
 }
 
 fn without_unit(number: &str) -> Error {
-    Error::UnsupportedClause {
-        message: format!("INTERVAL {number} has no unit of time; write e.g. INTERVAL {number} DAY"),
-        position: None,
-    }
+    Error::unsupported_clause(format!(
+        "INTERVAL {number} has no unit of time; write e.g. INTERVAL {number} DAY"
+    ))
 }
 
 /// `-INTERVAL '1 month 2 days'`: DataFusion would negate the months alone.

@@ -29,9 +29,7 @@ pub(super) fn as_structure(json: &Expr, structure: &Expr) -> Result<Expr> {
             }
             Ok(quoted_call(JSON_AS, vec![json.clone(), null]))
         }
-        None => Err(Error::Unsupported {
-            message: "from_json takes a structure as its second argument, e.g. '{\"a\": \"INTEGER\", \"b\": [\"VARCHAR\"]}'".to_owned(),
-        }),
+        None => Err(Error::unsupported("from_json takes a structure as its second argument, e.g. '{\"a\": \"INTEGER\", \"b\": [\"VARCHAR\"]}'".to_owned())),
     }
 }
 

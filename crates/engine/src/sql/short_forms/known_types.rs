@@ -97,9 +97,9 @@ pub(super) fn is_unsigned_huge(data_type: &DataType) -> Result<bool> {
     };
     for part in parts {
         if is_unsigned_huge(part)? {
-            return Err(Error::Unsupported {
-                message: format!("UHUGEINT within {data_type}; HUGEINT has the same digits"),
-            });
+            return Err(Error::unsupported(format!(
+                "UHUGEINT within {data_type}; HUGEINT has the same digits"
+            )));
         }
     }
     Ok(false)

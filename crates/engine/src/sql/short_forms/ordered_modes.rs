@@ -33,10 +33,9 @@ pub(super) fn in_order(function: &Function) -> Result<Option<Expr>> {
         return Ok(Some(by_value(function, first)));
     }
     if list.duplicate_treatment == Some(DuplicateTreatment::Distinct) {
-        return Err(Error::Unsupported {
-            message: "mode of DISTINCT values in the order of others; leave DISTINCT out"
-                .to_string(),
-        });
+        return Err(Error::unsupported(
+            "mode of DISTINCT values in the order of others; leave DISTINCT out",
+        ));
     }
     let is_there = Expr::IsNotNull(Box::new(Expr::Nested(Box::new(value.clone()))));
     let mut values = function.clone();

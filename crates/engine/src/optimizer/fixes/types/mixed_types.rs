@@ -45,14 +45,11 @@ fn mixed<'a>(types: &[&'a DataType]) -> Option<[&'a DataType; 2]> {
 /// An error if values of `types` are compared and there are numbers and dates among them.
 pub(in crate::optimizer::fixes) fn refuse_compared(types: &[&DataType]) -> Result<()> {
     match mixed(types) {
-        Some([one, other]) => Err(DataFusionError::from(Error::Type {
-            message: format!(
-                "{} and {}: these types cannot be compared; cast one side",
-                type_name(one),
-                type_name(other)
-            ),
-            position: None,
-        })),
+        Some([one, other]) => Err(DataFusionError::from(Error::wrong_type(format!(
+            "{} and {}: these types cannot be compared; cast one side",
+            type_name(one),
+            type_name(other)
+        )))),
         None => Ok(()),
     }
 }
