@@ -299,30 +299,23 @@ impl Fit {
 }
 
 fn lost(view: &str, column: &str, table: &str, columns: &str) -> Error {
-    Error::Planning {
-        message: format!(
-            "view '{view}' reads '{column}' of '{table}' as it was when the view was made; '{table}' has ({columns}) now: create the view again"
-        ),
-        position: None,
-    }
+    Error::planning(format!(
+        "view '{view}' reads '{column}' of '{table}' as it was when the view was made; '{table}' has ({columns}) now: create the view again"
+    ))
 }
 
 /// The error of a view under which something was dropped.
 pub(crate) fn dropped(view: &str, table: &str) -> Error {
-    Error::Planning {
-        message: format!(
-            "view '{view}' reads '{table}', which has been dropped: create '{table}' or the view again"
-        ),
-        position: None,
-    }
+    Error::planning(format!(
+        "view '{view}' reads '{table}', which has been dropped: create '{table}' or the view again"
+    ))
 }
 
 /// The error of views that read each other.
 pub(crate) fn circular(view: &str, other: &str) -> Error {
-    Error::Planning {
-        message: format!("views '{view}' and '{other}' read each other: create one of them again"),
-        position: None,
-    }
+    Error::planning(format!(
+        "views '{view}' and '{other}' read each other: create one of them again"
+    ))
 }
 
 /// Columns with their types.
@@ -344,14 +337,11 @@ pub(crate) fn check_columns(view: &str, file: &str, were: &Schema, are: &Schema)
         return Ok(());
     }
     let list = |schema: &Schema| listed(schema, ToString::to_string);
-    Err(Error::Planning {
-        message: format!(
+    Err(Error::planning(format!(
             "view '{view}' was made when '{file}' had the columns ({}); it has ({}) now: create the view again",
             list(were),
             list(are)
-        ),
-        position: None,
-    }
+        ))
     .into())
 }
 

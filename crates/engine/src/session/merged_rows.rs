@@ -40,9 +40,10 @@ impl Session {
         let table = self.context();
         let table = table.table_provider(reference(&merge.table)).await?;
         let Some(rows) = Replaceable::of(&table) else {
-            return Err(Error::Unsupported {
-                message: format!("MERGE INTO '{}', which is no table in memory", merge.table),
-            });
+            return Err(Error::unsupported(format!(
+                "MERGE INTO '{}', which is no table in memory",
+                merge.table
+            )));
         };
         let there = rows.rows().await;
         let old = one_batch(&rows.schema(), &there.concat())?;
@@ -256,7 +257,7 @@ fn numbered(rows: &RecordBatch, name: &str) -> Result<RecordBatch> {
 }
 
 fn volatile_merge() -> Error {
-    Error::Unsupported {
-        message: "values that differ each time, as of random() and nextval(), in MERGE; compute them in USING".to_string(),
-    }
+    Error::unsupported(
+        "values that differ each time, as of random() and nextval(), in MERGE; compute them in USING",
+    )
 }

@@ -132,9 +132,7 @@ pub(super) fn one_batch(schema: &SchemaRef, batches: &[RecordBatch]) -> Result<R
 pub(super) fn rows_at(batch: &RecordBatch, places: &[usize]) -> Result<RecordBatch> {
     let places = places.iter().map(|&place| u32::try_from(place));
     let places: std::result::Result<Vec<u32>, _> = places.collect();
-    let places = places.map_err(|_| Error::Unsupported {
-        message: "a change of more than 4294967295 rows".to_string(),
-    })?;
+    let places = places.map_err(|_| Error::unsupported("a change of more than 4294967295 rows"))?;
     Ok(take_record_batch(batch, &UInt32Array::from(places))?)
 }
 
@@ -216,11 +214,8 @@ fn check_values(plan: &LogicalPlan) -> Result<()> {
     })?;
     match found {
         None => Ok(()),
-        Some(what) => Err(Error::UnsupportedClause {
-            message: format!(
-                "{what} in RETURNING, which gives one row for each that is changed; read the table afterwards"
-            ),
-            position: None,
-        }),
+        Some(what) => Err(Error::unsupported_clause(format!(
+            "{what} in RETURNING, which gives one row for each that is changed; read the table afterwards"
+        ))),
     }
 }

@@ -106,12 +106,10 @@ impl Session {
             .table_provider(reference(&change.table))
             .await?;
         let Some(table_rows) = Replaceable::of(&table) else {
-            return Err(Error::Unsupported {
-                message: format!(
-                    "DELETE and UPDATE of '{}', which is no table in memory",
-                    change.table
-                ),
-            });
+            return Err(Error::unsupported(format!(
+                "DELETE and UPDATE of '{}', which is no table in memory",
+                change.table
+            )));
         };
         let schema = table.schema();
         let fields = schema.fields().iter();
@@ -191,9 +189,9 @@ impl Session {
         };
         let made_anew = alteration.made_anew()?;
         let Some(rows) = Replaceable::of(&table) else {
-            return Err(Error::Unsupported {
-                message: format!("ALTER TABLE of '{name}', which is no table in memory"),
-            });
+            return Err(Error::unsupported(format!(
+                "ALTER TABLE of '{name}', which is no table in memory"
+            )));
         };
         let old = rows.rows().await;
         if let AlterationKind::RenameTable(new) = &alteration.kind {
@@ -317,11 +315,10 @@ pub(super) fn check_condition(rows: &LogicalPlan) -> Result<()> {
 }
 
 fn volatile_condition() -> Error {
-    Error::Unsupported {
-        message: "a condition that differs each time, as with random() and nextval(), in DELETE and UPDATE; \
-                  keep its outcome in a column first"
-            .to_string(),
-    }
+    Error::unsupported(
+        "a condition that differs each time, as with random() and nextval(), in DELETE and UPDATE; \
+                  keep its outcome in a column first",
+    )
 }
 
 /// Whether a query may have another result each time.
@@ -338,11 +335,11 @@ pub(super) fn is_volatile(plan: &LogicalPlan) -> Result<bool> {
 
 /// The default of the last column of a query, which reads no other column.
 fn default_of_last(query: &LogicalPlan, column: &Ident) -> Result<Vec<(String, Expr)>> {
-    let wrong = |why: &str| Error::Unsupported {
-        message: format!(
+    let wrong = |why: &str| {
+        Error::unsupported(format!(
             "DEFAULT of column '{}' that {why}; write a value",
             column.value
-        ),
+        ))
     };
     let LogicalPlan::Projection(query) = query else {
         return Err(wrong("is no plain value"));

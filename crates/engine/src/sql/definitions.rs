@@ -21,9 +21,8 @@ use crate::error::{Error, Result};
 use crate::sql::ast::{derived, function_name, literal_text, plain_arguments, quoted};
 use crate::sql::params;
 use crate::sql::prepared::{self, Prepared};
-use crate::sql::statement::visit;
 use crate::sql::substitute::put;
-use crate::sql::walk::{Walk, done};
+use crate::sql::walk::{Walk, done, visit};
 
 /// How deep macros may call macros.
 const DEPTH_MAX: usize = 64;
@@ -55,10 +54,9 @@ impl Definitions {
         let name = last_name(name);
         let mut macros = self.macros.write();
         if macros.contains_key(&name) && replace == Replace::No {
-            return Err(Error::Planning {
-                message: format!("macro '{name}' exists; write CREATE OR REPLACE MACRO"),
-                position: None,
-            });
+            return Err(Error::planning(format!(
+                "macro '{name}' exists; write CREATE OR REPLACE MACRO"
+            )));
         }
         macros.insert(
             name,
@@ -214,10 +212,7 @@ impl MacroCalls<'_> {
         arguments: HashMap<String, Expr>,
     ) -> Result<()> {
         if self.depth == DEPTH_MAX {
-            return Err(Error::Planning {
-                message: format!("macro '{name}' calls itself"),
-                position: None,
-            });
+            return Err(Error::planning(format!("macro '{name}' calls itself")));
         }
         put(body, arguments);
         self.depth += 1;
@@ -257,10 +252,7 @@ fn bound(
     parameters: &[MacroArg],
     given: &[FunctionArg],
 ) -> Result<HashMap<String, Expr>> {
-    let wrong = |message: String| Error::Planning {
-        message: format!("macro '{name}' {message}"),
-        position: None,
-    };
+    let wrong = |message: String| Error::planning(format!("macro '{name}' {message}"));
     let mut arguments = HashMap::new();
     let mut places = parameters.iter();
     for argument in given {

@@ -43,9 +43,8 @@ use crate::scan::constraints::KeyKind;
 use crate::sql::ast::{around, parse_query, quoted};
 use crate::sql::expand::outer_names::Outer;
 use crate::sql::short_forms;
-use crate::sql::statement::visit;
 use crate::sql::tokens::query_forms::LIST;
-use crate::sql::walk::{done, flow};
+use crate::sql::walk::{done, flow, visit};
 
 /// What the expansion asks of a session.
 pub(crate) trait Catalog {

@@ -31,7 +31,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::expr::function_methods::function_methods;
-use crate::sql::statement::visit;
+use crate::sql::walk::visit;
 
 /// Values for `$1`, `?` or `$name` in a statement.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -153,10 +153,7 @@ fn check(wanted: &BTreeSet<String>, given: &BTreeMap<String, &ScalarValue>) -> R
         (false, _) => format!("no value is given for {}", listed(missing)),
         (true, false) => format!("the statement does not use {}", listed(extra)),
     };
-    Err(Error::Invalid {
-        name: "parameters".to_string(),
-        message,
-    })
+    Err(Error::invalid("parameters", message))
 }
 
 /// The names of a statement's parameters without the dollar sign: numbers as they count, then the others.

@@ -7,9 +7,7 @@
 
 use std::ops::ControlFlow;
 
-use datafusion::sql::parser::{
-    CopyToSource, DFParserBuilder, ResetStatement, Statement as DataFusionStatement,
-};
+use datafusion::sql::parser::{DFParserBuilder, ResetStatement, Statement as DataFusionStatement};
 use datafusion::sql::sqlparser::ast::{
     ContextModifier, Expr, Ident, ObjectName, ObjectNamePart, Query, Set, SetExpr,
     Statement as SqlStatement, TableAlias, TableAliasColumnDef, TableFactor, Value, ValueWithSpan,
@@ -41,7 +39,7 @@ use crate::sql::short_forms::ShortForms;
 use crate::sql::tokens::nesting::NESTING_MAX;
 use crate::sql::tokens::token_forms::{tokenizer_error, tokens_of};
 use crate::sql::tokens::{self, Tokens, Written, is_one_of, is_token, word_at};
-use crate::sql::walk::{Walk, done};
+use crate::sql::walk::{done, visit};
 use crate::sql::{clauses, compare_rows, composite_groups, name_shared_tables, order_windows};
 
 /// One statement of a script.
@@ -365,10 +363,7 @@ fn set(variable: ObjectName, values: Vec<Expr>) -> Result<Request> {
             name,
             value: option_value(value),
         }),
-        _ => Err(Error::Invalid {
-            name,
-            message: "an option takes one value".to_string(),
-        }),
+        _ => Err(Error::invalid(name, "an option takes one value")),
     }
 }
 
@@ -469,24 +464,6 @@ fn datafusion(mut statement: DataFusionStatement) -> Result<Request> {
     }
 }
 
-/// Visits all of a statement but for what DataFusion keeps to itself.
-pub(crate) fn visit<V: VisitorMut>(
-    statement: &mut DataFusionStatement,
-    visitor: &mut V,
-) -> ControlFlow<V::Break> {
-    match statement {
-        DataFusionStatement::Statement(statement) => statement.walk(visitor),
-        DataFusionStatement::Explain(explain) => visit(&mut explain.statement, visitor),
-        DataFusionStatement::CopyTo(copy) => match &mut copy.source {
-            CopyToSource::Query(query) => query.walk(visitor),
-            CopyToSource::Relation(_) => ControlFlow::Continue(()),
-        },
-        DataFusionStatement::CreateExternalTable(_) | DataFusionStatement::Reset(_) => {
-            ControlFlow::Continue(())
-        }
-    }
-}
-
 /// Rewrites what DataFusion does not know: `read_csv('…')`, upper-case table functions, `?` parameters, far
 /// timestamps.
 struct Preparation {
@@ -520,10 +497,9 @@ impl VisitorMut for Preparation {
             return ControlFlow::Continue(());
         };
         if arguments.settings.is_some() {
-            return ControlFlow::Break(Error::UnsupportedClause {
-                message: "SETTINGS; set an option by SET name = value before".to_string(),
-                position: None,
-            });
+            return ControlFlow::Break(Error::unsupported_clause(
+                "SETTINGS; set an option by SET name = value before",
+            ));
         }
         let function = plain_name(name);
         match FileCall::from_arguments(&function, &arguments.args) {

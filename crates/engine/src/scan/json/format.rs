@@ -190,13 +190,8 @@ impl Json {
 
 /// One file has records in an array or over several lines, another has lines that are arrays.
 fn mixed_layouts(object: &ObjectMeta) -> DataFusionError {
-    Error::Format {
-        path: format!("/{}", object.location),
-        line: None,
-        message: "in it records lie otherwise than in a file before it, where each line is one, or several are in an array; \
-                  format => 'newline_delimited' or format => 'array' says how they lie in all of them"
-            .to_string(),
-    }
+    Error::bad_file(format!("/{}", object.location), "in it records lie otherwise than in a file before it, where each line is one, or several are in an array; \
+                  format => 'newline_delimited' or format => 'array' says how they lie in all of them")
     .into()
 }
 

@@ -80,10 +80,10 @@ fn check_once(assignments: &[Assignment]) -> Result<()> {
             None => name.value.to_lowercase(),
         };
         if !known.insert(folded) {
-            return Err(Error::Planning {
-                message: format!("column '{}' is set twice", name.value),
-                position: None,
-            });
+            return Err(Error::planning(format!(
+                "column '{}' is set twice",
+                name.value
+            )));
         }
     }
     Ok(())
@@ -129,8 +129,7 @@ fn check_columns(query: &Query, columns: usize) -> Result<()> {
 }
 
 fn other_number(columns: usize, values: usize) -> Error {
-    Error::Planning {
-        message: format!("SET gives {values} values to {columns} columns; write one for each"),
-        position: None,
-    }
+    Error::planning(format!(
+        "SET gives {values} values to {columns} columns; write one for each"
+    ))
 }

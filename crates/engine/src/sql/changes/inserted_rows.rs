@@ -5,13 +5,11 @@
 //! Invariant: columns without a table's name are those of the row that is there; `excluded` is the row that is not inserted.
 //! Not here: which rows these are (scan/conflicts.rs); the table itself (session/inserted_rows.rs).
 
-use std::ops::ControlFlow;
-
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
     Assignment, AssignmentTarget, ConflictTarget, Expr, Ident, Insert, ObjectName, OnConflict,
     OnConflictAction, OnInsert, SqliteOnConflict, Statement as SqlStatement,
-    TableAliasWithoutColumns, TableObject, VisitorMut,
+    TableAliasWithoutColumns, TableObject,
 };
 
 use crate::error::{Error, Result};
@@ -20,7 +18,7 @@ use crate::sql::changes::changed_rows::{HIT, place_of};
 use crate::sql::changes::free_names::FreeNames;
 use crate::sql::changes::returning::Returning;
 use crate::sql::tokens::change_forms::ALIAS;
-use crate::sql::walk::{Walk, done};
+use crate::sql::walk::{Expressions, Walk, done, flow};
 
 /// The table of rows that are there, beside those that are not inserted.
 pub(crate) const CONFLICTS: &str = "hidden: conflicts";
@@ -122,13 +120,17 @@ fn conflict_of(insert: &Insert) -> Result<Option<Conflict>> {
     let is_replaced = insert.replace_into || insert.or == Some(SqliteOnConflict::Replace);
     let is_ignored = insert.ignore || insert.or == Some(SqliteOnConflict::Ignore);
     match (&insert.on, &insert.or) {
-        (Some(_), Some(_)) => Err(refused("OR and ON CONFLICT in one INSERT; leave one out")),
+        (Some(_), Some(_)) => Err(Error::unsupported_clause(
+            "OR and ON CONFLICT in one INSERT; leave one out",
+        )),
         (Some(OnInsert::OnConflict(on)), None) => on_conflict(on).map(Some),
-        (Some(_), None) => Err(refused("ON DUPLICATE KEY; write ON CONFLICT DO UPDATE")),
+        (Some(_), None) => Err(Error::unsupported_clause(
+            "ON DUPLICATE KEY; write ON CONFLICT DO UPDATE",
+        )),
         (None, _) if is_replaced => Ok(Some(of_any_key(ConflictAction::Replace(listed())))),
         (None, _) if is_ignored => Ok(Some(of_any_key(ConflictAction::Nothing))),
         (None, None) => Ok(None),
-        (None, Some(or)) => Err(refused(&format!(
+        (None, Some(or)) => Err(Error::unsupported_clause(format!(
             "{or} in INSERT; a statement that fails changes nothing, and OR REPLACE and OR IGNORE are done"
         ))),
     }
@@ -140,7 +142,7 @@ fn on_conflict(on: &OnConflict) -> Result<Conflict> {
         Some(ConflictTarget::Columns(columns)) => columns.clone(),
         Some(ConflictTarget::OnConstraint(_)) => {
             let message = "ON CONFLICT ON CONSTRAINT; write the columns of the key";
-            return Err(refused(message));
+            return Err(Error::unsupported_clause(message));
         }
     };
     let action = match &on.action {
@@ -151,13 +153,6 @@ fn on_conflict(on: &OnConflict) -> Result<Conflict> {
         ),
     };
     Ok(Conflict { columns, action })
-}
-
-fn refused(message: &str) -> Error {
-    Error::UnsupportedClause {
-        message: message.to_string(),
-        position: None,
-    }
 }
 
 impl InsertedRows {
@@ -221,7 +216,7 @@ impl InsertedRows {
         let mut values = Vec::new();
         for Assignment { target, value } in assignments {
             let AssignmentTarget::ColumnName(name) = target else {
-                return Err(refused(
+                return Err(Error::unsupported_clause(
                     "a list of columns and a query in ON CONFLICT; set one column after the other",
                 ));
             };
@@ -242,36 +237,26 @@ impl InsertedRows {
 /// An expression in which columns of `excluded` are those of [`CONFLICTS`].
 fn with_excluded(expr: &Expr, columns: &[String], names: &FreeNames) -> Result<String> {
     let mut expr = expr.clone();
-    done(expr.walk(&mut ExcludedNames { columns, names }))?;
+    done(expr.walk(&mut Expressions(|expr: &mut Expr| {
+        flow(name_excluded(expr, columns, names))
+    })))?;
     Ok(expr.to_string())
 }
 
-struct ExcludedNames<'a> {
-    columns: &'a [String],
-    names: &'a FreeNames,
-}
-
-impl VisitorMut for ExcludedNames<'_> {
-    type Break = Error;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
-        if let Expr::CompoundIdentifier(parts) = expr
-            && let [table, column, fields @ ..] = parts.as_slice()
-            && table.value.eq_ignore_ascii_case("excluded")
-        {
-            let place = match place_of(column, self.columns) {
-                Ok(place) => place,
-                Err(error) => return ControlFlow::Break(error),
-            };
-            let column = quoted(&self.names.excluded(&self.columns[place]));
-            *expr = match fields {
-                [] => Expr::Identifier(column),
-                fields => {
-                    let names = std::iter::once(column).chain(fields.iter().cloned());
-                    Expr::CompoundIdentifier(names.collect())
-                }
-            };
-        }
-        ControlFlow::Continue(())
+fn name_excluded(expr: &mut Expr, columns: &[String], names: &FreeNames) -> Result<()> {
+    if let Expr::CompoundIdentifier(parts) = expr
+        && let [table, column, fields @ ..] = parts.as_slice()
+        && table.value.eq_ignore_ascii_case("excluded")
+    {
+        let place = place_of(column, columns)?;
+        let column = quoted(&names.excluded(&columns[place]));
+        *expr = match fields {
+            [] => Expr::Identifier(column),
+            fields => {
+                let names = std::iter::once(column).chain(fields.iter().cloned());
+                Expr::CompoundIdentifier(names.collect())
+            }
+        };
     }
+    Ok(())
 }

@@ -8,13 +8,13 @@
 use std::ops::ControlFlow;
 
 use datafusion::logical_expr::Expr as PlanExpr;
-use datafusion::sql::sqlparser::ast::{Expr, Ident, TableConstraint, VisitorMut};
+use datafusion::sql::sqlparser::ast::{Expr, Ident, TableConstraint};
 
 use crate::error::{Error, Result};
 use crate::scan::constraints::{Constraints, KeyKind};
 use crate::sql::ast::{parse_expr, quoted};
 use crate::sql::changes::alterations::{Alteration, AlterationKind};
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, each};
 
 impl Alteration {
     /// What the table's rows have to keep afterwards.
@@ -139,57 +139,39 @@ fn drop_column(name: &Ident, of: &mut Constraints) -> Result<()> {
 }
 
 fn refused(name: &Ident, what: &str, constraint: &str) -> Error {
-    Error::Unsupported {
-        message: format!(
-            "column '{}' stands in {constraint}: to {what}, make the table anew by CREATE TABLE and INSERT",
-            name.value
-        ),
-    }
+    Error::unsupported(format!(
+        "column '{}' stands in {constraint}: to {what}, make the table anew by CREATE TABLE and INSERT",
+        name.value
+    ))
 }
 
 /// The columns that a condition reads.
 fn columns_of(check: &str) -> Result<Vec<String>> {
-    let mut columns = CheckColumns::default();
-    let _: ControlFlow<()> = parse_expr(check)?.walk(&mut columns);
-    Ok(columns.found)
+    let mut columns = Vec::new();
+    let ControlFlow::Continue(()) = parse_expr(check)?.walk(&mut each(|expr| {
+        columns.extend(column_of(expr).map(|column| column.value.clone()));
+    }));
+    Ok(columns)
 }
 
 /// A condition in which a column has another name.
 fn renamed(check: &str, old: &Ident, new: &Ident) -> Result<String> {
     let mut expr = parse_expr(check)?;
-    let mut columns = CheckColumns {
-        found: Vec::new(),
-        rename: Some((old.clone(), quoted(&new.value))),
-    };
-    let _: ControlFlow<()> = expr.walk(&mut columns);
+    let ControlFlow::Continue(()) = expr.walk(&mut each(|expr| {
+        if let Some(column) = column_of(expr)
+            && is_same(old, &column.value)
+        {
+            *column = quoted(&new.value);
+        }
+    }));
     Ok(expr.to_string())
 }
 
-/// The names of columns in a condition.
-#[derive(Default)]
-struct CheckColumns {
-    found: Vec<String>,
-    rename: Option<(Ident, Ident)>,
-}
-
-impl VisitorMut for CheckColumns {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        let column = match expr {
-            Expr::Identifier(column) => column,
-            // A field of a struct.
-            Expr::CompoundIdentifier(parts) => match parts.first_mut() {
-                Some(column) => column,
-                None => return ControlFlow::Continue(()),
-            },
-            _ => return ControlFlow::Continue(()),
-        };
-        match &self.rename {
-            Some((old, new)) if is_same(old, &column.value) => *column = new.clone(),
-            _ => {}
-        }
-        self.found.push(column.value.clone());
-        ControlFlow::Continue(())
+/// The name of a column in a condition; a field of a struct stands behind it.
+fn column_of(expr: &mut Expr) -> Option<&mut Ident> {
+    match expr {
+        Expr::Identifier(column) => Some(column),
+        Expr::CompoundIdentifier(parts) => parts.first_mut(),
+        _ => None,
     }
 }

@@ -128,7 +128,9 @@ pub(crate) fn of(statement: &DataFusionStatement) -> Result<Option<MergedRows>> 
         Some(OutputClause::Returning { select_items, .. }) => {
             Some(Returning::new(&alias, select_items))
         }
-        Some(OutputClause::Output { .. }) => return Err(refused("OUTPUT; write RETURNING")),
+        Some(OutputClause::Output { .. }) => {
+            return Err(Error::unsupported_clause("OUTPUT; write RETURNING"));
+        }
     };
     Ok(Some(MergedRows {
         table: name,
@@ -141,20 +143,13 @@ pub(crate) fn of(statement: &DataFusionStatement) -> Result<Option<MergedRows>> 
     }))
 }
 
-fn refused(message: &str) -> Error {
-    Error::UnsupportedClause {
-        message: message.to_string(),
-        position: None,
-    }
-}
-
 /// The table and its name in the statement.
 fn target(table: &TableFactor) -> Result<(ObjectName, Ident)> {
     let TableFactor::Table {
         name, args: None, ..
     } = table
     else {
-        return Err(refused("MERGE INTO what is no table"));
+        return Err(Error::unsupported_clause("MERGE INTO what is no table"));
     };
     Ok((name.clone(), name_of(table)?))
 }
@@ -174,7 +169,7 @@ fn name_of(table: &TableFactor) -> Result<Ident> {
     };
     named
         .cloned()
-        .ok_or_else(|| refused("USING without a name; write USING (…) AS s"))
+        .ok_or_else(|| Error::unsupported_clause("USING without a name; write USING (…) AS s"))
 }
 
 fn condition(on: &Expr) -> MergeCondition {
@@ -203,7 +198,7 @@ fn clause(clause: &MergeClause) -> Result<Clause> {
         (action, kind) => {
             let action = action.to_string();
             let word = action.split(' ').next().unwrap_or_default();
-            return Err(refused(&format!("{word} of WHEN {kind}")));
+            return Err(Error::unsupported_clause(format!("{word} of WHEN {kind}")));
         }
     };
     Ok(Clause {
@@ -222,7 +217,7 @@ fn inserted(insert: &MergeInsertExpr) -> Result<Action> {
         insert_predicate,
     } = insert;
     if insert_predicate.is_some() {
-        return Err(refused(
+        return Err(Error::unsupported_clause(
             "WHERE of INSERT in MERGE; write WHEN NOT MATCHED AND …",
         ));
     }
@@ -240,7 +235,7 @@ fn inserted(insert: &MergeInsertExpr) -> Result<Action> {
         MergeInsertKind::Row => Ok(Action::InsertRow(columns)),
         MergeInsertKind::Values(values) => match values.rows.as_slice() {
             [row] => Ok(Action::Insert(columns, row.content.clone())),
-            _ => Err(refused("several rows of VALUES in MERGE")),
+            _ => Err(Error::unsupported_clause("several rows of VALUES in MERGE")),
         },
     }
 }
@@ -253,7 +248,7 @@ fn updated(update: &MergeUpdateExpr) -> Result<Action> {
         delete_predicate,
     } = update;
     if update_predicate.is_some() || delete_predicate.is_some() {
-        return Err(refused(
+        return Err(Error::unsupported_clause(
             "WHERE of UPDATE in MERGE; write WHEN MATCHED AND …",
         ));
     }
@@ -468,7 +463,7 @@ fn assigned(assignment: &Assignment, columns: &[String]) -> Result<(usize, Strin
         AssignmentTarget::Tuple(_) => None,
     };
     let message = "a list of columns in SET of MERGE; set one column after the other";
-    let name = name.ok_or_else(|| refused(message))?;
+    let name = name.ok_or_else(|| Error::unsupported_clause(message))?;
     Ok((place_of(name, columns)?, value.to_string()))
 }
 
@@ -477,10 +472,10 @@ fn check_once(places: impl Iterator<Item = usize>, columns: &[String]) -> Result
     let mut known = HashSet::new();
     for place in places {
         if !known.insert(place) {
-            return Err(Error::Planning {
-                message: format!("column '{}' is set twice", columns[place]),
-                position: None,
-            });
+            return Err(Error::planning(format!(
+                "column '{}' is set twice",
+                columns[place]
+            )));
         }
     }
     Ok(())

@@ -27,8 +27,7 @@ use datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::error::{Error, Result};
 use crate::sql::ast::position_of;
-use crate::sql::statement::visit;
-use crate::sql::walk::{done, flow};
+use crate::sql::walk::{done, flow, visit};
 pub(crate) use laterals::LATERAL_TABLE;
 pub(super) use unnested::{SERIES, with_columns};
 

@@ -4,16 +4,13 @@
 //! Invariant: a name that is given stays; a series of literals stays the table that yields it row by row.
 //! Not here: `unnest` in the list of columns; LATERAL queries (laterals.rs); WITH ORDINALITY (ordinality.rs).
 
-use std::convert::Infallible;
-use std::ops::ControlFlow;
-
 use datafusion::sql::sqlparser::ast::{
     Expr, FunctionArg, FunctionArgExpr, Ident, TableAlias, TableAliasColumnDef, TableFactor,
-    TableWithJoins, VisitorMut,
+    TableWithJoins,
 };
 
 use crate::sql::ast::{call, written_struct};
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, first};
 
 /// Functions that yield a series as a list, and as a table.
 pub(in crate::sql) const SERIES: [&str; 2] = ["range", "generate_series"];
@@ -96,30 +93,15 @@ fn series_of_columns(factor: &TableFactor, is_first: bool) -> Option<(Expr, Tabl
         _ => None,
     });
     let values = values.collect::<Option<Vec<Expr>>>()?;
-    let mut columns = ColumnSearch::default();
-    for value in &values {
-        let ControlFlow::Continue(()) = value.clone().walk(&mut columns);
-    }
-    if !(columns.dotted || columns.any && !is_first) {
+    let is_column = |expr: &Expr| match expr {
+        Expr::CompoundIdentifier(_) => true,
+        Expr::Identifier(_) => !is_first,
+        _ => false,
+    };
+    let has_column = |value: &Expr| value.clone().walk(&mut first(is_column)).is_break();
+    if !values.iter().any(has_column) {
         return None;
     }
     let alias = with_columns(alias.clone(), &[name]);
     Some((call(name, values), alias))
-}
-
-/// Whether an expression has columns.
-#[derive(Default)]
-struct ColumnSearch {
-    any: bool,
-    dotted: bool,
-}
-
-impl VisitorMut for ColumnSearch {
-    type Break = Infallible;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-        self.any |= matches!(expr, Expr::Identifier(_));
-        self.dotted |= matches!(expr, Expr::CompoundIdentifier(_));
-        ControlFlow::Continue(())
-    }
 }

@@ -5,12 +5,11 @@
 //! Invariant: nothing is read unless the tokens ahead say that it is such a form.
 //! Not here: forms that tokens.rs has put in others; operators that are words (operator_words.rs); what functions do with lambdas.
 
-use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     AccessExpr, Expr, Ident, LambdaFunction, LambdaFunctionParameter, LambdaSyntax,
-    OneOrManyWithParens, Subscript, TypedString, UnaryOperator, VisitorMut,
+    OneOrManyWithParens, Subscript, TypedString, UnaryOperator,
 };
 use datafusion::sql::sqlparser::dialect::{Dialect, Precedence};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -21,7 +20,7 @@ use crate::sql::ast::{call, literal_text, text};
 use crate::sql::dialect::operator_words;
 use crate::sql::fixes::composite_groups::columns_of;
 use crate::sql::short_forms::known_types::named_type;
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, each};
 
 /// JSON's arrows bind more tightly than comparisons and arithmetic, less tightly than casts.
 const ARROW: u8 = 45;
@@ -236,42 +235,12 @@ pub(crate) fn lambda_of(names: Vec<Ident>, body: Expr) -> Expr {
         }
     };
     let mut body = body;
-    let ControlFlow::Continue(()) = body.walk(&mut LambdaFields { parameters: &known });
+    let ControlFlow::Continue(()) = body.walk(&mut each(|expr| index_fields(expr, &known)));
     Expr::Lambda(LambdaFunction {
         params,
         body: Box::new(body),
         syntax: LambdaSyntax::LambdaKeyword,
     })
-}
-
-/// `x.a` within a lambda of x, which the planner takes for a column of a table x.
-struct LambdaFields<'a> {
-    parameters: &'a [Ident],
-}
-
-impl VisitorMut for LambdaFields<'_> {
-    type Break = Infallible;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-        if let Expr::CompoundIdentifier(parts) = expr
-            && let Some(first) = parts.first()
-            && self
-                .parameters
-                .iter()
-                .any(|known| known.value.eq_ignore_ascii_case(&first.value))
-        {
-            let fields = parts.iter().skip(1).map(|field| {
-                AccessExpr::Subscript(Subscript::Index {
-                    index: text(&field.value),
-                })
-            });
-            *expr = Expr::CompoundFieldAccess {
-                root: Box::new(Expr::Identifier(first.clone())),
-                access_chain: fields.collect(),
-            };
-        }
-        ControlFlow::Continue(())
-    }
 }
 
 /// Whether FOR stands within the brackets that open here.
@@ -373,4 +342,24 @@ fn set(text: &str) -> Option<(String, usize)> {
         .collect();
     let sign = if is_negated { "^" } else { "" };
     Some((format!("[{sign}{members}]"), end + 1))
+}
+
+/// `x.a` within a lambda of x, which the planner takes for a column of a table x.
+fn index_fields(expr: &mut Expr, parameters: &[Ident]) {
+    if let Expr::CompoundIdentifier(parts) = expr
+        && let Some(first) = parts.first()
+        && parameters
+            .iter()
+            .any(|known| known.value.eq_ignore_ascii_case(&first.value))
+    {
+        let fields = parts.iter().skip(1).map(|field| {
+            AccessExpr::Subscript(Subscript::Index {
+                index: text(&field.value),
+            })
+        });
+        *expr = Expr::CompoundFieldAccess {
+            root: Box::new(Expr::Identifier(first.clone())),
+            access_chain: fields.collect(),
+        };
+    }
 }

@@ -18,7 +18,7 @@ use crate::error::{Error, Result};
 use crate::sql::ast::{column_name, function_name, quoted, text};
 use crate::sql::expand::{Catalog, Column, Scope};
 use crate::sql::short_forms::accessed;
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, each};
 
 /// `SELECT 2 AS z … GROUP BY z` has one group. DataFusion puts 2 in the place of `z`, and then takes it for the second column.
 pub(in crate::sql) fn keys_of_numbers(select: &mut Select, scope: &Scope<'_>) {
@@ -122,27 +122,13 @@ const PARTS_MAX: usize = 10_000;
 
 /// Refuses an alias of so many parts: of `a + a AS b, b + b AS c` each has twice those of the one before.
 fn check_size(expr: &mut Expr, name: &str) -> Result<()> {
-    let mut parts = Parts(0);
-    let _: ControlFlow<Error> = expr.walk(&mut parts);
-    match parts.0 > PARTS_MAX {
-        true => Err(Error::Unsupported {
-            message: format!(
-                "the alias '{name}' is made of {} parts with the aliases that it uses; select those in a subquery",
-                parts.0
-            ),
-        }),
+    let mut parts = 0;
+    let ControlFlow::Continue(()) = expr.walk(&mut each(|_| parts += 1));
+    match parts > PARTS_MAX {
+        true => Err(Error::unsupported(format!(
+            "the alias '{name}' is made of {parts} parts with the aliases that it uses; select those in a subquery"
+        ))),
         false => Ok(()),
-    }
-}
-
-struct Parts(usize);
-
-impl VisitorMut for Parts {
-    type Break = Error;
-
-    fn pre_visit_expr(&mut self, _: &mut Expr) -> ControlFlow<Error> {
-        self.0 += 1;
-        ControlFlow::Continue(())
     }
 }
 
@@ -178,31 +164,18 @@ fn uses_aliases(select: &mut Select) -> bool {
         })
 }
 
-fn used_names(expr: &mut Expr) -> Vec<String> {
-    let mut names = LeadingNames::default();
-    let _: ControlFlow<Error> = expr.walk_outside_queries(&mut names);
-    names.names
-}
-
 /// Names that stand alone or before a dot, in lower case.
-#[derive(Default)]
-struct LeadingNames {
-    names: Vec<String>,
-}
-
-impl VisitorMut for LeadingNames {
-    type Break = Error;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Error> {
+fn used_names(expr: &mut Expr) -> Vec<String> {
+    let mut names = Vec::new();
+    let ControlFlow::Continue(()) = expr.walk_outside_queries(&mut each(|expr| {
         let name = match expr {
             Expr::Identifier(name) => Some(&*name),
             Expr::CompoundIdentifier(parts) => parts.first(),
             _ => None,
         };
-        self.names
-            .extend(name.map(|name| name.value.to_lowercase()));
-        ControlFlow::Continue(())
-    }
+        names.extend(name.map(|name| name.value.to_lowercase()));
+    }));
+    names
 }
 
 fn check_condition(name: &str, expr: &Expr, catalog: &dyn Catalog) -> Result<()> {
@@ -212,12 +185,9 @@ fn check_condition(name: &str, expr: &Expr, catalog: &dyn Catalog) -> Result<()>
         },
     };
     match expr.clone().walk_outside_queries(&mut calls) {
-        ControlFlow::Break(function) => Err(Error::Planning {
-            message: format!(
-                "WHERE cannot use '{name}', which is {function} of many rows; write HAVING or QUALIFY"
-            ),
-            position: None,
-        }),
+        ControlFlow::Break(function) => Err(Error::planning(format!(
+            "WHERE cannot use '{name}', which is {function} of many rows; write HAVING or QUALIFY"
+        ))),
         ControlFlow::Continue(()) => Ok(()),
     }
 }
@@ -283,11 +253,9 @@ impl Substitution<'_> {
             is_wanted: |_: &Function, name: &str| self.catalog.is_volatile(name),
         };
         match expr.clone().walk(&mut calls) {
-            ControlFlow::Break(function) => Err(Error::Unsupported {
-                message: format!(
-                    "the alias '{name}' is used again, and {function} would give another value; select it in a subquery"
-                ),
-            }),
+            ControlFlow::Break(function) => Err(Error::unsupported(format!(
+                "the alias '{name}' is used again, and {function} would give another value; select it in a subquery"
+            ))),
             ControlFlow::Continue(()) => Ok(Some(Expr::Nested(Box::new(expr.clone())))),
         }
     }

@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, Expr, GroupByExpr, Ident, Join, JoinConstraint, JoinOperator, Select,
-    SelectItem, TableFactor, TableWithJoins, VisitorMut,
+    SelectItem, TableFactor, TableWithJoins,
 };
 
 use crate::error::{Error, Result};
@@ -20,7 +20,7 @@ use crate::sql::expand::hidden;
 use crate::sql::expand::pivot::set_alias;
 use crate::sql::expand::positional::{alias_of, is_positional};
 use crate::sql::expand::{Column, Scope};
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, each};
 
 /// How the times compare, the left one first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -92,7 +92,7 @@ fn join(
             (AsofJoinKind::Left, constraint)
         }
         _ => {
-            return Err(unsupported(
+            return Err(Error::unsupported(
                 "ASOF joins other than ASOF JOIN and ASOF LEFT JOIN",
             ));
         }
@@ -106,7 +106,7 @@ fn join(
             let names: Vec<Ident> = names.collect();
             (using(&names, &columns)?, names)
         }
-        _ => return Err(unsupported("ASOF JOIN without ON or USING")),
+        _ => return Err(Error::unsupported("ASOF JOIN without ON or USING")),
     };
     let name = hidden::name_of("time", count);
     let (matched, on) = matched(&condition, &left, &relation, &name)?;
@@ -265,7 +265,7 @@ fn on(condition: Expr, columns: &[Vec<Column>; 2]) -> Result<Condition> {
             (AsofSide::Left, AsofSide::Right) => (*left, *right, op),
             (AsofSide::Right, AsofSide::Left) => (*right, *left, turned(op)),
             _ => {
-                return Err(unsupported(&format!(
+                return Err(Error::unsupported(format!(
                     "ASOF JOIN … ON {left} {op} {right}, which compares one table with itself"
                 )));
             }
@@ -288,15 +288,12 @@ fn on(condition: Expr, columns: &[Vec<Column>; 2]) -> Result<Condition> {
             }
         };
         if times.replace((left, right, nearest)).is_some() {
-            return Err(unsupported("ASOF JOIN with two inequalities"));
+            return Err(Error::unsupported("ASOF JOIN with two inequalities"));
         }
     }
     let Some((left, right, nearest)) = times else {
         let message = "ASOF JOIN needs one inequality of times, such as a.t >= b.t".to_string();
-        return Err(Error::Planning {
-            message,
-            position: None,
-        });
+        return Err(Error::planning(message));
     };
     Ok(Condition {
         keys,
@@ -323,7 +320,7 @@ fn using(names: &[Ident], columns: &[Vec<Column>; 2]) -> Result<Condition> {
     let mut keys: Vec<(Expr, Expr)> = pairs.collect::<Result<_>>()?;
     let times = keys
         .pop()
-        .ok_or_else(|| unsupported("ASOF JOIN USING without a column"))?;
+        .ok_or_else(|| Error::unsupported("ASOF JOIN USING without a column"))?;
     Ok(Condition {
         keys,
         times,
@@ -357,10 +354,16 @@ fn turned(op: BinaryOperator) -> BinaryOperator {
 }
 
 fn side_of(expr: &Expr, columns: &[Vec<Column>; 2]) -> Result<AsofSide> {
-    let mut names = ColumnNames::default();
-    let _: ControlFlow<()> = expr.clone().walk(&mut names);
+    let mut names: Vec<Vec<String>> = Vec::new();
+    let ControlFlow::Continue(()) = expr.clone().walk(&mut each(|expr| match expr {
+        Expr::Identifier(name) => names.push(vec![name.value.clone()]),
+        Expr::CompoundIdentifier(parts) => {
+            names.push(parts.iter().map(|part| part.value.clone()).collect());
+        }
+        _ => {}
+    }));
     let mut side = None;
-    for parts in names.names {
+    for parts in names {
         let of = |columns: &[Column]| columns.iter().any(|column| is_meant(&parts, column));
         let own = match (of(&columns[0]), of(&columns[1])) {
             (true, false) => AsofSide::Left,
@@ -381,12 +384,14 @@ fn side_of(expr: &Expr, columns: &[Vec<Column>; 2]) -> Result<AsofSide> {
             }
         };
         if side.replace(own).is_some_and(|other| other != own) {
-            return Err(unsupported(&format!(
+            return Err(Error::unsupported(format!(
                 "ASOF JOIN … ON with {expr}, which is of both tables"
             )));
         }
     }
-    side.ok_or_else(|| unsupported(&format!("ASOF JOIN … ON with {expr}, which is of no table")))
+    side.ok_or_else(|| {
+        Error::unsupported(format!("ASOF JOIN … ON with {expr}, which is of no table"))
+    })
 }
 
 fn is_meant(parts: &[String], column: &Column) -> bool {
@@ -403,28 +408,6 @@ fn is_meant(parts: &[String], column: &Column) -> bool {
     }
 }
 
-/// Names of columns in an expression.
-#[derive(Default)]
-struct ColumnNames {
-    names: Vec<Vec<String>>,
-}
-
-impl VisitorMut for ColumnNames {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        match expr {
-            Expr::Identifier(name) => self.names.push(vec![name.value.clone()]),
-            Expr::CompoundIdentifier(parts) => {
-                self.names
-                    .push(parts.iter().map(|part| part.value.clone()).collect());
-            }
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    }
-}
-
 /// What USING names is the left table's column, and is in `*` once.
 fn merge(select: &mut Select, names: &[Ident], [left, right]: &[Vec<Column>; 2]) -> Result<()> {
     let is_merged = |column: &Column| names.iter().any(|name| column.has_name(&name.value));
@@ -437,7 +420,7 @@ fn merge(select: &mut Select, names: &[Ident], [left, right]: &[Vec<Column>; 2])
                     || options.opt_except.is_some()
                     || options.opt_rename.is_some() =>
             {
-                return Err(unsupported(
+                return Err(Error::unsupported(
                     "* with options over ASOF JOIN … USING; write ON, or a subquery",
                 ));
             }
@@ -450,15 +433,19 @@ fn merge(select: &mut Select, names: &[Ident], [left, right]: &[Vec<Column>; 2])
         }
     }
     select.projection = items;
-    let columns = left
-        .iter()
-        .filter(|column| is_merged(column))
-        .cloned()
-        .collect();
-    let mut qualify = Qualify { columns };
+    let merged = left.iter().filter(|column| is_merged(column));
+    let columns: Vec<&Column> = merged.collect();
+    // The left table before names of merged columns.
+    let mut qualify = each(|expr| {
+        if let Expr::Identifier(name) = expr
+            && let Some(column) = columns.iter().find(|column| column.has_name(&name.value))
+        {
+            *expr = column.expr();
+        }
+    });
     for item in &mut select.projection {
         if let SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. } = item {
-            let _: ControlFlow<()> = expr.walk(&mut qualify);
+            let ControlFlow::Continue(()) = expr.walk(&mut qualify);
         }
     }
     let conditions = [
@@ -467,45 +454,18 @@ fn merge(select: &mut Select, names: &[Ident], [left, right]: &[Vec<Column>; 2])
         &mut select.qualify,
     ];
     for expr in conditions.into_iter().flatten() {
-        let _: ControlFlow<()> = expr.walk(&mut qualify);
+        let ControlFlow::Continue(()) = expr.walk(&mut qualify);
     }
     if let GroupByExpr::Expressions(keys, _) = &mut select.group_by {
         for key in keys {
-            let _: ControlFlow<()> = key.walk(&mut qualify);
+            let ControlFlow::Continue(()) = key.walk(&mut qualify);
         }
     }
     Ok(())
 }
 
-/// Puts the left table before names of merged columns.
-struct Qualify {
-    columns: Vec<Column>,
-}
-
-impl VisitorMut for Qualify {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Identifier(name) = expr
-            && let Some(column) = self
-                .columns
-                .iter()
-                .find(|column| column.has_name(&name.value))
-        {
-            *expr = column.expr();
-        }
-        ControlFlow::Continue(())
-    }
-}
-
 fn not_such(expr: &Expr) -> Error {
-    unsupported(&format!(
+    Error::unsupported(format!(
         "ASOF JOIN … ON {expr}; it takes equalities and one of >=, >, <=, < joined by AND"
     ))
-}
-
-fn unsupported(what: &str) -> Error {
-    Error::Unsupported {
-        message: what.to_string(),
-    }
 }

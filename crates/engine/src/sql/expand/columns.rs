@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::sql::ast::{factors, function_name, literal_text, parse_query, quoted, text};
 use crate::sql::expand::{Column, Scope};
 use crate::sql::tokens::table_forms::UNPACKED;
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, each, first};
 
 /// The function that stands for columns.
 pub(super) const COLUMNS: &str = "columns";
@@ -158,21 +158,8 @@ fn renames(options: &WildcardAdditionalOptions) -> bool {
 }
 
 pub(super) fn calls_columns(expr: &mut Expr) -> bool {
-    expr.walk_outside_queries(&mut Finder).is_break()
-}
-
-/// Stops at a call of COLUMNS.
-struct Finder;
-
-impl VisitorMut for Finder {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        match call_of(expr) {
-            Some(_) => ControlFlow::Break(()),
-            None => ControlFlow::Continue(()),
-        }
-    }
+    expr.walk_outside_queries(&mut first(|expr| call_of(expr).is_some()))
+        .is_break()
 }
 
 /// How a call stands for columns.
@@ -407,23 +394,23 @@ pub(super) fn per_column(
     let mut unpacked = expr.clone();
     if let Some(call) = calls.unpacked.first() {
         let all = chosen_by(call, columns, scope)?;
-        let _: ControlFlow<()> = unpacked.walk(&mut Unpack { all });
+        let ControlFlow::Continue(()) = unpacked.walk(&mut each(|expr| unpack(expr, &all)));
     }
     let Some(first) = calls.each.first() else {
         return Ok(vec![(None, unpacked)]);
     };
     if calls.each.iter().any(|other| other.args != first.args) {
         let message = "COLUMNS with different columns in one expression; write one item for each";
-        return Err(Error::Unsupported {
-            message: message.to_string(),
-        });
+        return Err(Error::unsupported(message));
     }
     let chosen = chosen_by(first, columns, scope)?;
     let each = chosen.into_iter().map(|one| {
         let mut expr = unpacked.clone();
-        let _: ControlFlow<()> = expr.walk(&mut ColumnSubstitution {
-            column: one.expr.clone(),
-        });
+        let ControlFlow::Continue(()) = expr.walk(&mut each(|expr| {
+            if matches!(call_of(expr), Some((_, Use::Each))) {
+                *expr = one.expr.clone();
+            }
+        }));
         (Some(one), expr)
     });
     Ok(each.collect())
@@ -444,67 +431,6 @@ impl VisitorMut for ColumnsCalls {
             Some((call, Use::Each)) => self.each.push(call.clone()),
             Some((call, Use::Unpacked)) => self.unpacked.push(call.clone()),
             None => {}
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// Puts one column in the place of each call.
-struct ColumnSubstitution {
-    column: Expr,
-}
-
-impl VisitorMut for ColumnSubstitution {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if matches!(call_of(expr), Some((_, Use::Each))) {
-            *expr = self.column.clone();
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// Puts all columns in the place of an argument.
-struct Unpack {
-    all: Vec<ChosenColumn>,
-}
-
-impl VisitorMut for Unpack {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        let all = || self.all.iter().map(|one| one.expr.clone());
-        match expr {
-            Expr::Function(function) => {
-                if let FunctionArguments::List(list) = &mut function.args {
-                    let arguments = std::mem::take(&mut list.args);
-                    list.args = arguments
-                        .into_iter()
-                        .flat_map(|argument| match &argument {
-                            FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))
-                                if matches!(call_of(inner), Some((_, Use::Unpacked))) =>
-                            {
-                                all()
-                                    .map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)))
-                                    .collect()
-                            }
-                            _ => vec![argument],
-                        })
-                        .collect();
-                }
-            }
-            Expr::Array(array) => {
-                let elements = std::mem::take(&mut array.elem);
-                array.elem = elements
-                    .into_iter()
-                    .flat_map(|element| match call_of(&element) {
-                        Some((_, Use::Unpacked)) => all().collect(),
-                        _ => vec![element],
-                    })
-                    .collect();
-            }
-            _ => {}
         }
         ControlFlow::Continue(())
     }
@@ -583,12 +509,9 @@ fn chosen_by(call: &Function, columns: &[Column], scope: &Scope<'_>) -> Result<V
 }
 
 fn no_columns(call: &Function) -> Error {
-    Error::Planning {
-        message: format!(
-            "{call} stands for no column; COLUMNS takes *, a regular expression, a list of names or a lambda of the name"
-        ),
-        position: None,
-    }
+    Error::planning(format!(
+        "{call} stands for no column; COLUMNS takes *, a regular expression, a list of names or a lambda of the name"
+    ))
 }
 
 /// Those whose name, as `parameter`, fulfils a condition.
@@ -642,4 +565,40 @@ fn with_groups(alias: &str, pattern: &str, column: &str, scope: &Scope<'_>) -> R
             .map(|names| names.value(0).to_string())
     });
     first.ok_or_else(|| Error::Internal("an alias without a value".to_string()))
+}
+
+/// Puts all columns in the place of an argument.
+fn unpack(expr: &mut Expr, columns: &[ChosenColumn]) {
+    let all = || columns.iter().map(|one| one.expr.clone());
+    match expr {
+        Expr::Function(function) => {
+            if let FunctionArguments::List(list) = &mut function.args {
+                let arguments = std::mem::take(&mut list.args);
+                list.args = arguments
+                    .into_iter()
+                    .flat_map(|argument| match &argument {
+                        FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))
+                            if matches!(call_of(inner), Some((_, Use::Unpacked))) =>
+                        {
+                            all()
+                                .map(|expr| FunctionArg::Unnamed(FunctionArgExpr::Expr(expr)))
+                                .collect()
+                        }
+                        _ => vec![argument],
+                    })
+                    .collect();
+            }
+        }
+        Expr::Array(array) => {
+            let elements = std::mem::take(&mut array.elem);
+            array.elem = elements
+                .into_iter()
+                .flat_map(|element| match call_of(&element) {
+                    Some((_, Use::Unpacked)) => all().collect(),
+                    _ => vec![element],
+                })
+                .collect();
+        }
+        _ => {}
+    }
 }

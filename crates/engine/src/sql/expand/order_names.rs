@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Distinct, Expr, Ident, LimitClause, OrderByKind, Query, Select, SelectItem, SetExpr,
-    TableWithJoins, VisitorMut,
+    TableWithJoins,
 };
 
 use crate::error::{Error, Result};
@@ -19,7 +19,7 @@ use crate::sql::expand::Scope;
 use crate::sql::expand::aliases::is_itself;
 use crate::sql::expand::hidden;
 use crate::sql::naming::headers::text_of;
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, each};
 
 /// Keys of a query with DISTINCT that are items, as the names of these: DataFusion looks for what is in them below the items.
 pub(super) fn name_distinct(query: &mut Query) {
@@ -143,10 +143,16 @@ fn alone(key: &mut Expr) -> Option<&mut Ident> {
 /// Aliases that hide columns of FROM which ORDER BY means.
 fn hiding(query: &mut Query, scope: &Scope<'_>) -> Vec<Ident> {
     let limits_by_order = limits_by_order(query);
-    let mut used = NamesOfExpression::default();
+    let mut used: Vec<Ident> = Vec::new();
+    let mut collect = each(|expr| match expr {
+        Expr::Identifier(name) => used.push(name.clone()),
+        // `t.x` beside an alias x is a name twice to DataFusion.
+        Expr::CompoundIdentifier(parts) => used.extend(parts.iter().cloned()),
+        _ => {}
+    });
     for key in keys_of(query) {
         if limits_by_order || !matches!(key, Expr::Identifier(_)) {
-            let ControlFlow::Continue(()) = key.walk(&mut used);
+            let ControlFlow::Continue(()) = key.walk(&mut collect);
         }
     }
     let Some(select) = select_of(query) else {
@@ -156,7 +162,7 @@ fn hiding(query: &mut Query, scope: &Scope<'_>) -> Vec<Ident> {
         SelectItem::ExprWithAlias { expr, alias } if !is_itself(expr, alias) => Some(alias),
         _ => None,
     });
-    let is_used = |alias: &&Ident| used.names.iter().any(|name| same(name, alias));
+    let is_used = |alias: &&Ident| used.iter().any(|name| same(name, alias));
     let mut aliases: Vec<Ident> = aliases.filter(is_used).cloned().collect();
     if aliases.is_empty() {
         return aliases;
@@ -188,30 +194,7 @@ fn names(query: &mut Query) -> Result<Vec<Ident>> {
     let names = select.projection.iter().map(|item| match (item_name(item), item) {
         (Some(name), _) => Ok(name.clone()),
         (None, SelectItem::UnnamedExpr(expr)) => Ok(quoted(&text_of(expr))),
-        _ => Err(Error::Unsupported {
-            message: "ORDER BY with a column in an expression whose name is that of an alias, beside '*'; give the alias another name"
-                .to_string(),
-        }),
+        _ => Err(Error::unsupported("ORDER BY with a column in an expression whose name is that of an alias, beside '*'; give the alias another name")),
     });
     names.collect()
-}
-
-/// Names in an expression, also those in its subqueries.
-#[derive(Default)]
-struct NamesOfExpression {
-    names: Vec<Ident>,
-}
-
-impl VisitorMut for NamesOfExpression {
-    type Break = std::convert::Infallible;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        match expr {
-            Expr::Identifier(name) => self.names.push(name.clone()),
-            // `t.x` beside an alias x is a name twice to DataFusion.
-            Expr::CompoundIdentifier(parts) => self.names.extend(parts.iter().cloned()),
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    }
 }

@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::sql::ast::text;
 use crate::sql::expand::outer_names::has_table;
-use crate::sql::statement::visit;
+use crate::sql::walk::visit;
 
 /// How DataFusion's error begins; the column's name follows.
 const REFUSED: &str = "Nested identifiers are not yet supported for OuterReferenceColumn ";

@@ -17,7 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::sql::ast::{factors, object, quoted};
 use crate::sql::expand::Scope;
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, each};
 
 /// The SELECTs around the place of a walk, outermost first.
 #[derive(Default)]
@@ -101,9 +101,15 @@ impl Outer {
     }
 
     fn find(&mut self, select: &mut Select, own: &QueryLevel, scope: &Scope<'_>) {
-        let mut names = Qualifiers::default();
-        let _ = select.walk(&mut names);
-        let mut outer = names.found;
+        // The names that stand before a dot.
+        let mut outer: HashSet<String> = HashSet::new();
+        let ControlFlow::Continue(()) = select.walk(&mut each(|expr| {
+            if let Expr::CompoundIdentifier(parts) = expr
+                && let [table, _] = parts.as_slice()
+            {
+                outer.insert(table.value.to_lowercase());
+            }
+        }));
         outer.retain(|name| {
             !own.tables.contains(name) && self.levels.iter().any(|level| level.sees(name))
         });
@@ -202,25 +208,6 @@ fn rename_all(item: &mut SelectItem, renamed: &Renamed) {
         && name.to_string().to_lowercase() == renamed.from
     {
         *name = object(quoted(&renamed.to));
-    }
-}
-
-/// The names that stand before a dot, in lower case.
-#[derive(Default)]
-struct Qualifiers {
-    found: HashSet<String>,
-}
-
-impl VisitorMut for Qualifiers {
-    type Break = Infallible;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-        if let Expr::CompoundIdentifier(parts) = expr
-            && let [table, _] = parts.as_slice()
-        {
-            self.found.insert(table.value.to_lowercase());
-        }
-        ControlFlow::Continue(())
     }
 }
 

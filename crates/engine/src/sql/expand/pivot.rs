@@ -23,7 +23,7 @@ use crate::sql::ast::{
 use crate::sql::expand::{Catalog, Column, Scope, arguments_of};
 use crate::sql::tokens::query_forms::PIVOT;
 use crate::sql::tokens::table_forms::GROUP;
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, each_up};
 
 /// More columns than anyone reads; each is an aggregate.
 const COLUMNS_MAX: usize = 10_000;
@@ -80,7 +80,7 @@ fn simplified(source: &Query, [on, using, group]: [&Query; 3], scope: &Scope<'_>
     let mut turned = Vec::new();
     for item in items(on) {
         let (SelectItem::UnnamedExpr(expr) | SelectItem::ExprWithAlias { expr, .. }) = item else {
-            return Err(unsupported("PIVOT ON takes columns and expressions"));
+            return Err(Error::unsupported("PIVOT ON takes columns and expressions"));
         };
         turned.push(match expr {
             Expr::InList {
@@ -110,7 +110,7 @@ fn simplified(source: &Query, [on, using, group]: [&Query; 3], scope: &Scope<'_>
                 expr: expr.clone(),
                 alias: Some(alias.value.clone()),
             },
-            _ => return Err(unsupported("PIVOT USING takes aggregates")),
+            _ => return Err(Error::unsupported("PIVOT USING takes aggregates")),
         });
     }
     if aggregates.is_empty() && !(turned.is_empty() && has_group(group)) {
@@ -155,10 +155,10 @@ fn standard(factor: &TableFactor, scope: &Scope<'_>) -> Result<Pivot> {
         ..
     } = factor
     else {
-        return Err(unsupported("PIVOT"));
+        return Err(Error::unsupported("PIVOT"));
     };
     let [expr] = value_column.as_slice() else {
-        return Err(unsupported("PIVOT FOR with several columns"));
+        return Err(Error::unsupported("PIVOT FOR with several columns"));
     };
     let group = match default_on_null {
         None => None,
@@ -166,7 +166,7 @@ fn standard(factor: &TableFactor, scope: &Scope<'_>) -> Result<Pivot> {
             Some(keys) => Some(keys),
             None => {
                 let message = "DEFAULT ON NULL in PIVOT; write coalesce around the columns";
-                return Err(unsupported(message));
+                return Err(Error::unsupported(message));
             }
         },
     };
@@ -179,7 +179,7 @@ fn standard(factor: &TableFactor, scope: &Scope<'_>) -> Result<Pivot> {
             listed(expr, list.collect())?
         }
         PivotValueSource::Any(order) if order.is_empty() => found(expr, &source, scope)?,
-        PivotValueSource::Any(_) => return Err(unsupported("PIVOT IN (ANY ORDER BY …)")),
+        PivotValueSource::Any(_) => return Err(Error::unsupported("PIVOT IN (ANY ORDER BY …)")),
         PivotValueSource::Subquery(query) => queried(expr, query, scope)?,
     };
     let turned = vec![turned];
@@ -278,7 +278,7 @@ fn listed(expr: &Expr, list: Vec<(Expr, Option<Ident>)>) -> Result<Turned> {
                 (false, value.to_string())
             }
             Expr::Identifier(name) => (false, name.value.clone()),
-            _ => return Err(unsupported("PIVOT IN takes literals")),
+            _ => return Err(Error::unsupported("PIVOT IN takes literals")),
         };
         // DuckDB takes a name for a text here.
         let value = match value {
@@ -353,12 +353,10 @@ fn strings_of(scope: &Scope<'_>, query: &str, expr: &Expr) -> Result<Vec<TypedVa
     }
     match found.len() <= COLUMNS_MAX {
         true => Ok(found),
-        false => Err(Error::Unsupported {
-            message: format!(
-                "PIVOT ON {expr} with {} values; at most {COLUMNS_MAX} become columns: list those that are wanted with IN",
-                found.len()
-            ),
-        }),
+        false => Err(Error::unsupported(format!(
+            "PIVOT ON {expr} with {} values; at most {COLUMNS_MAX} become columns: list those that are wanted with IN",
+            found.len()
+        ))),
     }
 }
 
@@ -406,7 +404,7 @@ impl Pivot {
         let mut items: Vec<String> = self.keys.iter().map(ToString::to_string).collect();
         let combined = self.combined()?;
         if combined.len().saturating_mul(self.aggregates.len()) > COLUMNS_MAX {
-            return Err(unsupported("PIVOT with more than 10000 columns"));
+            return Err(Error::unsupported("PIVOT with more than 10000 columns"));
         }
         let has_names = self.aggregates.len() > 1;
         for (conditions, name) in &combined {
@@ -446,7 +444,7 @@ impl Pivot {
         let mut combined: Vec<(Vec<Expr>, String)> = vec![(Vec::new(), String::new())];
         for turned in &self.turned {
             if combined.len().saturating_mul(turned.values.len()) > COLUMNS_MAX {
-                return Err(unsupported("PIVOT with more than 10000 columns"));
+                return Err(Error::unsupported("PIVOT with more than 10000 columns"));
             }
             let mut next = Vec::new();
             for (conditions, name) in &combined {
@@ -479,51 +477,28 @@ fn filter(expr: &mut Expr, conditions: &[Expr], catalog: &dyn Catalog) -> Result
     }) else {
         return Ok(());
     };
-    let mut visitor = Filter {
-        condition,
-        catalog,
-        count: 0,
-    };
-    let _: ControlFlow<()> = expr.walk(&mut visitor);
-    match visitor.count {
-        0 => Err(unsupported(&format!(
-            "{expr} in PIVOT, which is no aggregate"
-        ))),
-        _ => Ok(()),
-    }
-}
-
-struct Filter<'a> {
-    condition: Expr,
-    catalog: &'a dyn Catalog,
-    count: usize,
-}
-
-impl VisitorMut for Filter<'_> {
-    type Break = ();
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
+    let mut count = 0;
+    let ControlFlow::Continue(()) = expr.walk(&mut each_up(|expr| {
         if let Expr::Function(function) = expr
             && function.over.is_none()
-            && function_name(function).is_some_and(|name| self.catalog.is_aggregate(&name))
+            && function_name(function).is_some_and(|name| catalog.is_aggregate(&name))
         {
-            self.count += 1;
+            count += 1;
             let condition = match function.filter.take() {
                 Some(own) => Expr::BinaryOp {
                     left: Box::new(Expr::Nested(own)),
                     op: BinaryOperator::And,
-                    right: Box::new(self.condition.clone()),
+                    right: Box::new(condition.clone()),
                 },
-                None => self.condition.clone(),
+                None => condition.clone(),
             };
             function.filter = Some(Box::new(condition));
         }
-        ControlFlow::Continue(())
-    }
-}
-
-fn unsupported(what: &str) -> Error {
-    Error::Unsupported {
-        message: what.to_string(),
+    }));
+    match count {
+        0 => Err(Error::unsupported(format!(
+            "{expr} in PIVOT, which is no aggregate"
+        ))),
+        _ => Ok(()),
     }
 }

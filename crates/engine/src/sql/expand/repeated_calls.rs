@@ -15,7 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::sql::ast::{call, function_name, quoted};
 use crate::sql::expand::Catalog;
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, each_up};
 
 /// Tells the repeated expressions of a SELECT apart.
 pub(super) fn tell_apart(select: &mut Select, catalog: &dyn Catalog) {
@@ -101,39 +101,22 @@ impl VisitorMut for Repeats<'_> {
 
 /// Whether a volatile function is called; each call becomes `coalesce(call, NULL, …)` with as many NULL as `repeats`.
 fn says_volatile<T: VisitMut>(part: &mut T, catalog: &dyn Catalog, repeats: usize) -> bool {
-    let mut calls = RepeatedCalls {
-        catalog,
-        repeats,
-        found: false,
-    };
-    let ControlFlow::Continue(()) = part.walk(&mut calls);
-    calls.found
-}
-
-struct RepeatedCalls<'a> {
-    catalog: &'a dyn Catalog,
-    repeats: usize,
-    found: bool,
-}
-
-impl VisitorMut for RepeatedCalls<'_> {
-    type Break = Infallible;
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
+    let mut found = false;
+    let ControlFlow::Continue(()) = part.walk(&mut each_up(|expr| {
         let Expr::Function(function) = &*expr else {
-            return ControlFlow::Continue(());
+            return;
         };
-        if function_name(function).is_some_and(|name| self.catalog.is_volatile(&name)) {
-            self.found = true;
-            if self.repeats > 0 {
+        if function_name(function).is_some_and(|name| catalog.is_volatile(&name)) {
+            found = true;
+            if repeats > 0 {
                 let null = || Expr::Value(Value::Null.into());
-                let nulls = std::iter::repeat_with(null).take(self.repeats);
+                let nulls = std::iter::repeat_with(null).take(repeats);
                 *expr = call(
                     "coalesce",
                     std::iter::once(expr.clone()).chain(nulls).collect(),
                 );
             }
         }
-        ControlFlow::Continue(())
-    }
+    }));
+    found
 }

@@ -19,7 +19,7 @@ use crate::error::{Error, Result};
 use crate::sql::ast::{self, call, factors, quoted, text, written_struct};
 use crate::sql::clauses::SERIES;
 use crate::sql::expand::{Column, Scope};
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, each_up};
 
 pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
     let tables: Vec<(String, OuterJoinSide)> = select.from.iter().flat_map(tables_of).collect();
@@ -47,11 +47,9 @@ pub(super) fn expand(select: &mut Select, scope: &Scope<'_>) -> Result<()> {
         }
         let value = value_of(table, &select.from, &columns);
         if value.is_none() && *side == OuterJoinSide::MayBeNull {
-            return Err(Error::Unsupported {
-                message: format!(
-                    "the whole row of '{table}', which an outer join may leave out; write its columns"
-                ),
-            });
+            return Err(Error::unsupported(format!(
+                "the whole row of '{table}', which an outer join may leave out; write its columns"
+            )));
         }
         let row = value.unwrap_or_else(|| row_of(table, &columns));
         put(select, table, &row);
@@ -168,7 +166,13 @@ fn put(select: &mut Select, table: &str, row: &Expr) {
         }
     }
     // In a query within, the name may be another's.
-    let mut put = RowSubstitution { table, row };
+    let mut put = each_up(|expr| {
+        if let Expr::Identifier(name) = expr
+            && name.value.eq_ignore_ascii_case(table)
+        {
+            *expr = row.clone();
+        }
+    });
     for expr in values_of(select) {
         let ControlFlow::Continue(()) = expr.walk_outside_queries(&mut put);
     }
@@ -206,24 +210,6 @@ impl VisitorMut for BareNames {
                 self.parameters.extend(names);
             }
             _ => {}
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-struct RowSubstitution<'a> {
-    table: &'a str,
-    row: &'a Expr,
-}
-
-impl VisitorMut for RowSubstitution<'_> {
-    type Break = Infallible;
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-        if let Expr::Identifier(name) = expr
-            && name.value.eq_ignore_ascii_case(self.table)
-        {
-            *expr = self.row.clone();
         }
         ControlFlow::Continue(())
     }

@@ -4,13 +4,12 @@
 //! Invariant: what the parser has read needs none. Clauses that are put together as text mean the same once they are parsed.
 //! Not here: the order of operators, which is the dialect's.
 
-use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as DataFusionStatement;
-use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, Expr, UnaryOperator, VisitorMut};
+use datafusion::sql::sqlparser::ast::{BinaryOperator, CastKind, Expr, UnaryOperator};
 
-use crate::sql::statement::visit;
+use crate::sql::walk::{each_up, visit};
 
 /// How tight an operator binds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,78 +35,71 @@ enum Binding {
 
 /// Puts the parentheses in.
 pub(in crate::sql) fn bracket_operands(statement: &mut DataFusionStatement) {
-    let ControlFlow::Continue(()) = visit(statement, &mut Operands);
+    let ControlFlow::Continue(()) = visit(statement, &mut each_up(bracketed));
 }
 
-struct Operands;
-
-impl VisitorMut for Operands {
-    type Break = Infallible;
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-        use Binding::{Cast, Comparison, Not, Sign, Suffix, Whole};
-        match expr {
-            Expr::BinaryOp { left, op, right } => {
-                let own = of_operator(op);
-                let is_torn = match left.as_ref() {
-                    Expr::BinaryOp { op: inner, .. } if of_operator(inner) == own => {
-                        matches!(own, Comparison | Binding::Infix) && inner != op
-                    }
-                    left => of(left) < own,
-                };
-                bracket(left, is_torn);
-                let is_torn = of(right) <= own;
-                bracket(right, is_torn);
-            }
-            Expr::UnaryOp { op, expr } => {
-                let is_torn = match op {
-                    UnaryOperator::Not => of(expr) < Not,
-                    _ => of(expr) <= Sign,
-                };
-                bracket(expr, is_torn);
-            }
-            Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
-                below(left, Comparison);
-                below(right, Comparison);
-            }
-            Expr::IsFalse(expr)
-            | Expr::IsNotFalse(expr)
-            | Expr::IsTrue(expr)
-            | Expr::IsNotTrue(expr)
-            | Expr::IsNull(expr)
-            | Expr::IsNotNull(expr)
-            | Expr::IsUnknown(expr)
-            | Expr::IsNotUnknown(expr)
-            | Expr::InList { expr, .. }
-            | Expr::InSubquery { expr, .. }
-            | Expr::InUnnest { expr, .. }
-            | Expr::AnyOp { left: expr, .. }
-            | Expr::AllOp { left: expr, .. } => below(expr, Comparison),
-            Expr::Like { expr, pattern, .. }
-            | Expr::ILike { expr, pattern, .. }
-            | Expr::SimilarTo { expr, pattern, .. }
-            | Expr::RLike { expr, pattern, .. } => {
-                below(expr, Comparison);
-                below(pattern, Comparison);
-            }
-            Expr::Between {
-                expr, low, high, ..
-            } => {
-                for operand in [expr, low, high] {
-                    below(operand, Comparison);
+fn bracketed(expr: &mut Expr) {
+    use Binding::{Cast, Comparison, Not, Sign, Suffix, Whole};
+    match expr {
+        Expr::BinaryOp { left, op, right } => {
+            let own = of_operator(op);
+            let is_torn = match left.as_ref() {
+                Expr::BinaryOp { op: inner, .. } if of_operator(inner) == own => {
+                    matches!(own, Comparison | Binding::Infix) && inner != op
                 }
-            }
-            Expr::AtTimeZone { timestamp, .. } => below(timestamp, Sign),
-            Expr::Collate { expr, .. } => below(expr, Sign),
-            Expr::Cast {
-                kind: CastKind::DoubleColon,
-                expr,
-                ..
-            } => below(expr, Suffix),
-            Expr::CompoundFieldAccess { root, .. } => below(root, Cast),
-            _ => debug_assert!(of(expr) == Whole || matches!(expr, Expr::Exists { .. })),
+                left => of(left) < own,
+            };
+            bracket(left, is_torn);
+            let is_torn = of(right) <= own;
+            bracket(right, is_torn);
         }
-        ControlFlow::Continue(())
+        Expr::UnaryOp { op, expr } => {
+            let is_torn = match op {
+                UnaryOperator::Not => of(expr) < Not,
+                _ => of(expr) <= Sign,
+            };
+            bracket(expr, is_torn);
+        }
+        Expr::IsDistinctFrom(left, right) | Expr::IsNotDistinctFrom(left, right) => {
+            below(left, Comparison);
+            below(right, Comparison);
+        }
+        Expr::IsFalse(expr)
+        | Expr::IsNotFalse(expr)
+        | Expr::IsTrue(expr)
+        | Expr::IsNotTrue(expr)
+        | Expr::IsNull(expr)
+        | Expr::IsNotNull(expr)
+        | Expr::IsUnknown(expr)
+        | Expr::IsNotUnknown(expr)
+        | Expr::InList { expr, .. }
+        | Expr::InSubquery { expr, .. }
+        | Expr::InUnnest { expr, .. }
+        | Expr::AnyOp { left: expr, .. }
+        | Expr::AllOp { left: expr, .. } => below(expr, Comparison),
+        Expr::Like { expr, pattern, .. }
+        | Expr::ILike { expr, pattern, .. }
+        | Expr::SimilarTo { expr, pattern, .. }
+        | Expr::RLike { expr, pattern, .. } => {
+            below(expr, Comparison);
+            below(pattern, Comparison);
+        }
+        Expr::Between {
+            expr, low, high, ..
+        } => {
+            for operand in [expr, low, high] {
+                below(operand, Comparison);
+            }
+        }
+        Expr::AtTimeZone { timestamp, .. } => below(timestamp, Sign),
+        Expr::Collate { expr, .. } => below(expr, Sign),
+        Expr::Cast {
+            kind: CastKind::DoubleColon,
+            expr,
+            ..
+        } => below(expr, Suffix),
+        Expr::CompoundFieldAccess { root, .. } => below(root, Cast),
+        _ => debug_assert!(of(expr) == Whole || matches!(expr, Expr::Exists { .. })),
     }
 }
 
@@ -183,24 +175,21 @@ fn of_operator(op: &BinaryOperator) -> Binding {
 mod tests {
     use super::*;
     use crate::sql::ast::parse_statement;
+    use crate::sql::walk::each;
 
     /// The tree without its parentheses is written with those that it needs.
     #[test]
     fn what_is_written_is_read_as_it_was() {
-        struct Bare;
-        impl VisitorMut for Bare {
-            type Break = Infallible;
-
-            fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-                while let Expr::Nested(inner) = expr {
-                    *expr = std::mem::replace(inner, Expr::Tuple(Vec::new()));
-                }
-                ControlFlow::Continue(())
-            }
-        }
         let bare = |statement: &DataFusionStatement| {
             let mut bare = statement.clone();
-            let ControlFlow::Continue(()) = visit(&mut bare, &mut Bare);
+            let ControlFlow::Continue(()) = visit(
+                &mut bare,
+                &mut each(|expr| {
+                    while let Expr::Nested(inner) = expr {
+                        *expr = std::mem::replace(inner, Expr::Tuple(Vec::new()));
+                    }
+                }),
+            );
             bare
         };
         for expr in [

@@ -9,8 +9,7 @@
 
 use std::ops::ControlFlow;
 
-use crate::sql::statement::visit;
-use crate::sql::walk::{done, flow};
+use crate::sql::walk::{done, flow, visit};
 use datafusion::common::{Result, plan_err};
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::Statement;

@@ -16,8 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::sql::ast::{factors, text};
-use crate::sql::statement::visit;
-use crate::sql::walk::done;
+use crate::sql::walk::{done, visit};
 
 /// Names fields as such.
 pub(in crate::sql) fn rewrite(statement: &mut Statement) -> Result<()> {
@@ -69,12 +68,10 @@ impl TableNames {
             let is_other =
                 |one: &Vec<String>| one.last() == parts.last() && one.len() != parts.len();
             if known.iter().any(is_other) {
-                return ControlFlow::Break(Error::Unsupported {
-                    message: format!(
-                        "two tables of the name {}, of two schemas, in one FROM; give one of them another name with AS",
-                        parts.last().map_or("", String::as_str)
-                    ),
-                });
+                return ControlFlow::Break(Error::unsupported(format!(
+                    "two tables of the name {}, of two schemas, in one FROM; give one of them another name with AS",
+                    parts.last().map_or("", String::as_str)
+                )));
             }
             known.push(parts);
         }

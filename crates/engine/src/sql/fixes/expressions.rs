@@ -6,75 +6,22 @@
 //! Invariant: expressions of other forms stay, and so do subqueries in ANY.
 //! Not here: the functions that are called (functions/).
 
-use std::convert::Infallible;
 use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement;
 use datafusion::sql::sqlparser::ast::{
     BinaryOperator, DuplicateTreatment, Expr, FunctionArg, FunctionArgExpr, FunctionArguments,
-    UnaryOperator, VisitorMut, visit_expressions,
+    UnaryOperator, visit_expressions,
 };
 
 use super::shared_tables::is_volatile;
 use crate::functions::{ANY_EQUAL, WHOLE_ROW};
 use crate::sql::params::call;
-use crate::sql::statement::visit;
+use crate::sql::walk::{each, visit};
 
 /// Puts calls in the place of such expressions.
 pub(crate) fn say_what_is_meant(statement: &mut Statement) {
-    let ControlFlow::Continue(()) = visit(statement, &mut ExpressionMeanings);
-}
-
-struct ExpressionMeanings;
-
-impl VisitorMut for ExpressionMeanings {
-    type Break = Infallible;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-        match expr {
-            Expr::Function(function) => {
-                if let FunctionArguments::List(list) = &mut function.args
-                    && list.duplicate_treatment == Some(DuplicateTreatment::Distinct)
-                {
-                    list.args.iter_mut().for_each(whole_row);
-                }
-            }
-            Expr::AnyOp {
-                left,
-                compare_op: BinaryOperator::Eq,
-                right,
-                ..
-            } if !matches!(right.as_ref(), Expr::Subquery(_)) => {
-                let operands = [right.as_ref().clone(), left.as_ref().clone()];
-                *expr = call_of(ANY_EQUAL, operands);
-            }
-            Expr::AnyOp {
-                left,
-                compare_op,
-                right,
-                ..
-            } if !matches!(right.as_ref(), Expr::Subquery(_)) => {
-                if let Some(compare_op) = opposite(compare_op) {
-                    let (left, right) = (left.clone(), right.clone());
-                    *expr = Expr::UnaryOp {
-                        op: UnaryOperator::Not,
-                        expr: Box::new(Expr::Nested(Box::new(Expr::AllOp {
-                            left,
-                            compare_op,
-                            right,
-                        }))),
-                    };
-                }
-            }
-            Expr::Like { .. } | Expr::ILike { .. } => {
-                if let Some(either) = like_either(expr) {
-                    *expr = either;
-                }
-            }
-            _ => {}
-        }
-        ControlFlow::Continue(())
-    }
+    let ControlFlow::Continue(()) = visit(statement, &mut each(as_meant));
 }
 
 /// LIKE ANY of written patterns. NOT LIKE ANY stays, of which databases think differently, and what has another value each time.
@@ -168,4 +115,49 @@ fn call_of<const N: usize>(name: &str, operands: [Expr; N]) -> Expr {
         list.args = operands.map(FunctionArg::Unnamed).collect();
     }
     call
+}
+
+fn as_meant(expr: &mut Expr) {
+    match expr {
+        Expr::Function(function) => {
+            if let FunctionArguments::List(list) = &mut function.args
+                && list.duplicate_treatment == Some(DuplicateTreatment::Distinct)
+            {
+                list.args.iter_mut().for_each(whole_row);
+            }
+        }
+        Expr::AnyOp {
+            left,
+            compare_op: BinaryOperator::Eq,
+            right,
+            ..
+        } if !matches!(right.as_ref(), Expr::Subquery(_)) => {
+            let operands = [right.as_ref().clone(), left.as_ref().clone()];
+            *expr = call_of(ANY_EQUAL, operands);
+        }
+        Expr::AnyOp {
+            left,
+            compare_op,
+            right,
+            ..
+        } if !matches!(right.as_ref(), Expr::Subquery(_)) => {
+            if let Some(compare_op) = opposite(compare_op) {
+                let (left, right) = (left.clone(), right.clone());
+                *expr = Expr::UnaryOp {
+                    op: UnaryOperator::Not,
+                    expr: Box::new(Expr::Nested(Box::new(Expr::AllOp {
+                        left,
+                        compare_op,
+                        right,
+                    }))),
+                };
+            }
+        }
+        Expr::Like { .. } | Expr::ILike { .. } => {
+            if let Some(either) = like_either(expr) {
+                *expr = either;
+            }
+        }
+        _ => {}
+    }
 }

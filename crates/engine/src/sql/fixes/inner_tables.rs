@@ -14,8 +14,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::sql::ast::quoted;
-use crate::sql::statement::visit;
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, visit};
 
 /// Names the inner tables anew.
 pub(in crate::sql) fn name_inner_tables(statement: &mut Statement) {

@@ -21,12 +21,14 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::Result as Checked;
 use crate::sql::ast::{derived, parse_query};
-use crate::sql::statement::visit;
-use crate::sql::walk::{Walk, done, flow};
+use crate::sql::walk::{Expressions, Walk, done, flow, visit};
 
 /// Makes each VALUES that is a part of the statement's query, or a set that values are compared with, a table of FROM.
 pub(crate) fn set_apart(statement: &mut Statement) -> Checked<()> {
-    done(visit(statement, &mut Sets))?;
+    done(visit(
+        statement,
+        &mut Expressions(|expr: &mut Expr| flow(sets_in_from(expr))),
+    ))?;
     let Statement::Statement(statement) = statement else {
         return Ok(());
     };
@@ -46,20 +48,14 @@ pub(crate) fn set_apart_within(query: &mut Query) -> Checked<()> {
 }
 
 /// What IN, ANY and ALL compare with: DataFusion looks there for the one column of a SELECT.
-struct Sets;
-
-impl VisitorMut for Sets {
-    type Break = crate::error::Error;
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Self::Break> {
-        match expr {
-            Expr::InSubquery { subquery, .. } => flow(in_from(&mut subquery.body)),
-            Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => match right.as_mut() {
-                Expr::Subquery(query) => flow(in_from(&mut query.body)),
-                _ => ControlFlow::Continue(()),
-            },
-            _ => ControlFlow::Continue(()),
-        }
+fn sets_in_from(expr: &mut Expr) -> Checked<()> {
+    match expr {
+        Expr::InSubquery { subquery, .. } => in_from(&mut subquery.body),
+        Expr::AnyOp { right, .. } | Expr::AllOp { right, .. } => match right.as_mut() {
+            Expr::Subquery(query) => in_from(&mut query.body),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
     }
 }
 

@@ -18,8 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::error::Error;
-use crate::sql::statement::visit;
-use crate::sql::walk::done;
+use crate::sql::walk::{done, visit};
 
 /// Operands that stay as they are written.
 const FLAT_MAX: usize = 64;

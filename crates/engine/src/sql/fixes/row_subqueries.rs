@@ -17,8 +17,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::sql::ast::{derived, function_name, parse_expr, parse_query, quoted, written_row};
-use crate::sql::statement::visit;
-use crate::sql::walk::{done, flow};
+use crate::sql::walk::{done, flow, visit};
 
 /// The names of the subquery's rows and, with a number behind it, of their columns.
 const ROWS: &str = "__rows";

@@ -16,8 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::error::{Error, Result};
 use crate::sql::ast::{derived, parse_query, quoted};
-use crate::sql::statement::visit;
-use crate::sql::walk::{Walk, done, flow};
+use crate::sql::walk::{Walk, done, flow, visit};
 
 /// How the name of a subquery begins whose uses share their rows.
 pub(crate) const SHARED_TABLE: &str = "__shared_";

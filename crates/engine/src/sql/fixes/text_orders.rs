@@ -15,8 +15,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::sql::ast::{call, function_name, literal_text, object, text};
-use crate::sql::statement::visit;
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, visit};
 
 /// Names of the aggregate.
 const NAMES: [&str; 3] = ["string_agg", "group_concat", "listagg"];

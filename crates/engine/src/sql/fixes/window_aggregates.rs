@@ -18,8 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 use crate::error::{Error, Result};
 use crate::sql::ast::{parse_expr, text};
 use crate::sql::naming::headers::text_of;
-use crate::sql::statement::visit;
-use crate::sql::walk::{Walk, done, flow};
+use crate::sql::walk::{Walk, done, first, flow, visit};
 
 /// Writes each such form as one that DataFusion plans.
 pub fn order_windows(statement: &mut Statement) -> Result<()> {
@@ -69,18 +68,8 @@ fn qualify_by_window(select: &mut Select) -> Result<()> {
 }
 
 pub(in crate::sql) fn has_window(expr: &Expr) -> bool {
-    struct Windows;
-    impl VisitorMut for Windows {
-        type Break = ();
-
-        fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-            match expr {
-                Expr::Function(function) if function.over.is_some() => ControlFlow::Break(()),
-                _ => ControlFlow::Continue(()),
-            }
-        }
-    }
-    expr.clone().walk(&mut Windows).is_break()
+    let is_window = |expr: &Expr| matches!(expr, Expr::Function(call) if call.over.is_some());
+    expr.clone().walk(&mut first(is_window)).is_break()
 }
 
 /// An integer in the ORDER BY of an aggregate is a constant; to DataFusion it is the place of a column of the input.
@@ -149,9 +138,9 @@ fn order_window(function: &mut Function) -> ControlFlow<Error> {
                 window.order_by = order;
             }
             if !orders_distinct(list, &window.order_by) {
-                return ControlFlow::Break(Error::Unsupported {
-                    message: format!("{text}: with DISTINCT, ORDER BY takes the first argument"),
-                });
+                return ControlFlow::Break(Error::unsupported(format!(
+                    "{text}: with DISTINCT, ORDER BY takes the first argument"
+                )));
             }
             window.window_frame = Some(WindowFrame {
                 units: WindowFrameUnits::Rows,
@@ -160,11 +149,9 @@ fn order_window(function: &mut Function) -> ControlFlow<Error> {
             });
             ControlFlow::Continue(())
         }
-        _ => ControlFlow::Break(Error::Unsupported {
-            message: format!(
-                "{text}: ORDER BY in the arguments of an aggregate over a window stands alone, without ORDER BY, frame or \
+        _ => ControlFlow::Break(Error::unsupported(format!(
+            "{text}: ORDER BY in the arguments of an aggregate over a window stands alone, without ORDER BY, frame or \
                  window name in OVER"
-            ),
-        }),
+        ))),
     }
 }

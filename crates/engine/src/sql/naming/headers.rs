@@ -24,8 +24,7 @@ use crate::sql::clauses::is_wildcard;
 use crate::sql::expand::is_list;
 use crate::sql::fixes::dotted_fields::table_names;
 use crate::sql::fixes::exclusions;
-use crate::sql::statement::visit;
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, visit};
 
 /// Names the items of all select lists.
 pub(in crate::sql) fn name_items(statement: &mut Statement) {

@@ -16,8 +16,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::functions::AS_WRITTEN;
 use crate::sql::naming::repeated_names::zoned;
-use crate::sql::statement::visit;
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, each_up, visit};
 
 /// Names all casts and subqueries; false if there is none without a name.
 pub fn name_casts(statement: &mut Statement) -> bool {
@@ -66,7 +65,11 @@ impl VisitorMut for CastNames {
 fn text_of(expr: &Expr) -> Option<String> {
     let unnamed = |expr: &Expr| {
         let mut expr = expr.clone();
-        let ControlFlow::Continue(()) = expr.walk(&mut Unnaming);
+        let ControlFlow::Continue(()) = expr.walk(&mut each_up(|expr| {
+            if let Some(text) = named(expr) {
+                *expr = Expr::Identifier(Ident::new(text));
+            }
+        }));
         expr
     };
     match expr {
@@ -111,19 +114,6 @@ fn unnamed(expr: &Expr) -> Option<Expr> {
     match list.args.first() {
         Some(FunctionArg::Unnamed(FunctionArgExpr::Expr(inner))) => Some(inner.clone()),
         _ => None,
-    }
-}
-
-struct Unnaming;
-
-impl VisitorMut for Unnaming {
-    type Break = Infallible;
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-        if let Some(text) = named(expr) {
-            *expr = Expr::Identifier(Ident::new(text));
-        }
-        ControlFlow::Continue(())
     }
 }
 

@@ -19,8 +19,7 @@ use datafusion::sql::sqlparser::ast::{
 };
 
 use crate::functions::AT_TIME_ZONE;
-use crate::sql::statement::visit;
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, each_up, visit};
 
 /// How DataFusion's error about a projection begins.
 const PROJECTION: &str = "Projections require unique expression names";
@@ -190,7 +189,7 @@ fn name_of(item: &SelectItem, casts: Casts) -> Option<String> {
         SelectItem::ExprWithAlias { alias, .. } => Some(alias.value.clone()),
         SelectItem::UnnamedExpr(expr) => {
             let mut expr = expr.clone();
-            let ControlFlow::Continue(()) = expr.walk(&mut UnqualifiedNames { casts });
+            let ControlFlow::Continue(()) = expr.walk(&mut each_up(|expr| unqualify(expr, casts)));
             Some(match &expr {
                 Expr::Identifier(column) => column.value.clone(),
                 other => other.to_string(),
@@ -226,33 +225,22 @@ pub(in crate::sql) fn zoned(function: &Function) -> Option<[Expr; 2]> {
 }
 
 /// Takes the names of tables out of an expression, and perhaps its casts.
-struct UnqualifiedNames {
-    casts: Casts,
-}
-
-impl VisitorMut for UnqualifiedNames {
-    type Break = Infallible;
-
-    fn post_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<Infallible> {
-        let inner = match expr {
-            Expr::CompoundIdentifier(parts) => parts.pop().map(Expr::Identifier),
-            Expr::Nested(inner) => Some(inner.as_ref().clone()),
-            Expr::Cast { expr, .. } if self.casts == Casts::Left => Some(expr.as_ref().clone()),
-            Expr::TypedString(text) if self.casts == Casts::Left => {
-                Some(Expr::Value(text.value.clone()))
-            }
-            Expr::Function(function) => zoned(function).map(|[value, zone]| match self.casts {
-                Casts::Left => value,
-                Casts::Kept => Expr::AtTimeZone {
-                    timestamp: Box::new(value),
-                    time_zone: Box::new(zone),
-                },
-            }),
-            _ => None,
-        };
-        if let Some(inner) = inner {
-            *expr = inner;
-        }
-        ControlFlow::Continue(())
+fn unqualify(expr: &mut Expr, casts: Casts) {
+    let inner = match expr {
+        Expr::CompoundIdentifier(parts) => parts.pop().map(Expr::Identifier),
+        Expr::Nested(inner) => Some(inner.as_ref().clone()),
+        Expr::Cast { expr, .. } if casts == Casts::Left => Some(expr.as_ref().clone()),
+        Expr::TypedString(text) if casts == Casts::Left => Some(Expr::Value(text.value.clone())),
+        Expr::Function(function) => zoned(function).map(|[value, zone]| match casts {
+            Casts::Left => value,
+            Casts::Kept => Expr::AtTimeZone {
+                timestamp: Box::new(value),
+                time_zone: Box::new(zone),
+            },
+        }),
+        _ => None,
+    };
+    if let Some(inner) = inner {
+        *expr = inner;
     }
 }

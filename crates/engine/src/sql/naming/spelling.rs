@@ -26,7 +26,7 @@ use datafusion::sql::sqlparser::tokenizer::{Token, Tokenizer, Whitespace};
 use crate::error::Position;
 use crate::error::from_datafusion::position;
 use crate::error::only_other_case;
-use crate::sql::statement::visit;
+use crate::sql::walk::{each, first, visit};
 
 /// A column that DataFusion does not find.
 #[derive(Debug)]
@@ -122,7 +122,11 @@ pub(crate) fn respell(
 
 /// Whether a name that may be a column's has capitals: DataFusion folds them, and finds no column with capitals.
 pub(crate) fn has_capitals(statement: &mut Statement) -> bool {
-    visit(statement, &mut Capitals).is_break()
+    let mut capitals = first(|expr| {
+        matches!(expr, Expr::Identifier(ident)
+            if ident.quote_style.is_none() && ident.value.chars().any(char::is_uppercase))
+    });
+    visit(statement, &mut capitals).is_break()
 }
 
 /// Respells every unquoted identifier that only a column can answer to. That is a column of one spelling, in no table
@@ -142,7 +146,18 @@ pub(crate) fn respell_plain(statement: &mut Statement, columns: &[String]) -> bo
     };
     let spellings: HashMap<_, _> = mentions.counts.into_iter().filter_map(spelling).collect();
     let respelled = !spellings.is_empty();
-    let _: ControlFlow<()> = visit(statement, &mut PlainRespelling { spellings });
+    let ControlFlow::Continue(()) = visit(
+        statement,
+        &mut each(|expr| {
+            if let Expr::Identifier(ident) = expr
+                && ident.quote_style.is_none()
+                && let Some(spelling) = spellings.get(&ident.value.to_lowercase())
+            {
+                ident.value.clone_from(spelling);
+                ident.quote_style = Some('"');
+            }
+        }),
+    );
     respelled
 }
 
@@ -195,44 +210,6 @@ impl VisitorMut for Mentions {
             && ident.quote_style.is_none()
         {
             *self.counts.entry(ident.value.to_lowercase()).or_default() += 1;
-        }
-        ControlFlow::Continue(())
-    }
-}
-
-/// Breaks at the first name that stands alone, unquoted and with a capital.
-struct Capitals;
-
-impl VisitorMut for Capitals {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        match expr {
-            Expr::Identifier(ident)
-                if ident.quote_style.is_none() && ident.value.chars().any(char::is_uppercase) =>
-            {
-                ControlFlow::Break(())
-            }
-            _ => ControlFlow::Continue(()),
-        }
-    }
-}
-
-/// Respells each name that stands alone and unquoted as `spellings` has it.
-struct PlainRespelling {
-    spellings: HashMap<String, String>,
-}
-
-impl VisitorMut for PlainRespelling {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        if let Expr::Identifier(ident) = expr
-            && ident.quote_style.is_none()
-            && let Some(spelling) = self.spellings.get(&ident.value.to_lowercase())
-        {
-            ident.value.clone_from(spelling);
-            ident.quote_style = Some('"');
         }
         ControlFlow::Continue(())
     }

@@ -10,12 +10,13 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
     Cte, Expr, GroupByExpr, ObjectName, Select, SetExpr, SetOperator, SetQuantifier, TableFactor,
-    Visit, Visitor, VisitorMut,
+    Visit, Visitor,
 };
 
 use super::{CalledKind, Checked, StatementWalk};
 use crate::sql::ast::factors;
 use crate::sql::walk::Walk as _;
+use crate::sql::walk::first;
 
 impl StatementWalk<'_> {
     pub(super) fn recursion(&self, cte: &Cte) -> Checked {
@@ -66,7 +67,13 @@ impl StatementWalk<'_> {
             return false;
         }
         let mut items = select.projection.clone();
-        let mut aggregates = AggregateSearch { walk: self };
+        let mut aggregates = first(|expr| match expr {
+            Expr::Function(function) if function.over.is_none() => {
+                let name = function.name.to_string().to_lowercase();
+                self.kind(&name) == CalledKind::Aggregate
+            }
+            _ => false,
+        });
         items.walk_outside_queries(&mut aggregates).is_break()
     }
 }
@@ -113,27 +120,5 @@ impl Visitor for TableMentions<'_> {
     fn post_visit_expr(&mut self, _: &Expr) -> ControlFlow<()> {
         self.depth -= 1;
         ControlFlow::Continue(())
-    }
-}
-
-/// Stops at an aggregate of the SELECT itself.
-struct AggregateSearch<'a> {
-    walk: &'a StatementWalk<'a>,
-}
-
-impl VisitorMut for AggregateSearch<'_> {
-    type Break = ();
-
-    fn pre_visit_expr(&mut self, expr: &mut Expr) -> ControlFlow<()> {
-        match expr {
-            Expr::Function(function) if function.over.is_none() => {
-                let name = function.name.to_string().to_lowercase();
-                match self.walk.kind(&name) == CalledKind::Aggregate {
-                    true => ControlFlow::Break(()),
-                    false => ControlFlow::Continue(()),
-                }
-            }
-            _ => ControlFlow::Continue(()),
-        }
     }
 }

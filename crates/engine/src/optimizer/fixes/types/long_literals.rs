@@ -26,7 +26,7 @@ use datafusion::sql::sqlparser::ast::{Expr as SqlExpr, UnaryOperator, Value, Vis
 use crate::expr::function_methods::function_methods;
 use crate::optimizer::fixes::types::decimals::WrittenNumber;
 use crate::sql::params::call;
-use crate::sql::statement::visit;
+use crate::sql::walk::visit;
 use crate::wire::portable;
 
 /// Digits that every double gives back as they were written.

@@ -18,8 +18,7 @@ use datafusion::sql::sqlparser::ast::{
 
 use crate::sql::ast::item_name;
 use crate::sql::naming::using::{FromColumns, is_name, rewrite_select};
-use crate::sql::statement::visit;
-use crate::sql::walk::Walk;
+use crate::sql::walk::{Walk, visit};
 
 /// Columns of queries, by their text; `None` for one that cannot be planned.
 pub type ColumnsByQuery = HashMap<String, Option<Vec<String>>>;
