@@ -7,9 +7,9 @@
 use datafusion::sql::parser::DFParserBuilder;
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
-    Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident,
-    ObjectName, ObjectNamePart, Query, SelectItem, SetExpr, Statement as SqlStatement, TableFactor,
-    TableWithJoins, Value, ValueWithSpan,
+    CastKind, DataType, Expr, Function, FunctionArg, FunctionArgExpr, FunctionArgumentList,
+    FunctionArguments, Ident, ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr,
+    Statement as SqlStatement, TableFactor, TableWithJoins, Value, ValueWithSpan,
 };
 use datafusion::sql::sqlparser::tokenizer::{Location, Span, TokenWithSpan, Tokenizer};
 
@@ -25,6 +25,25 @@ pub(crate) const LINES_MAX: u64 = 1 << 40;
 /// A name in double quotes.
 pub(crate) fn quoted(name: &str) -> Ident {
     Ident::with_quote('"', name)
+}
+
+/// A cast.
+pub(crate) fn cast(expr: Expr, data_type: DataType) -> Expr {
+    Expr::Cast {
+        kind: CastKind::Cast,
+        expr: Box::new(expr),
+        data_type,
+        array: false,
+        format: None,
+    }
+}
+
+/// The one SELECT that a query consists of.
+pub(crate) fn select_of(query: &mut Query) -> Option<&mut Select> {
+    match query.body.as_mut() {
+        SetExpr::Select(select) => Some(select),
+        _ => None,
+    }
 }
 
 /// The name of a column that stands alone, `b` of `a.b`.

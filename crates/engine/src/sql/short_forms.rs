@@ -31,8 +31,8 @@ use crate::functions::{
     UUID, WHOLE_QUOTIENT,
 };
 use crate::sql::ast::{
-    call, function_name, literal_text, number, object, parse_expr, plain_arguments, quoted, text,
-    written_row,
+    call, cast, function_name, literal_text, number, object, parse_expr, plain_arguments, quoted,
+    text, written_row,
 };
 use crate::sql::expand::joined_aliases::as_query;
 pub(crate) use crate::sql::short_forms::collations::fold_order;
@@ -696,16 +696,6 @@ pub(super) fn literal_number(expr: &Expr) -> Option<String> {
             _ => None,
         },
         _ => None,
-    }
-}
-
-pub(super) fn cast(expr: Expr, data_type: DataType) -> Expr {
-    Expr::Cast {
-        kind: CastKind::Cast,
-        expr: Box::new(expr),
-        data_type,
-        array: false,
-        format: None,
     }
 }
 

@@ -22,7 +22,7 @@ use datafusion::common::Result;
 use datafusion::functions::datetime::expr_fn::{current_date, date_part, now};
 use datafusion::logical_expr::{Expr, ScalarUDF, cast as cast_to, lit};
 
-use super::definition::{CallArguments, CallForm, Definition, rows, stands};
+use super::definition::{CallArguments, CallForm, Definition, only, rows, stands};
 use super::kinds::{ParameterKind, TIMESTAMP};
 use super::timestamps::{
     MICROS_PER_DAY, MICROS_PER_SECOND, date_of, days_of, local_micros, micros_of_interval,
@@ -109,10 +109,6 @@ fn parts() -> Vec<Definition> {
             Ok(year * lit(100_i64) + bigint(date_part(lit("week"), timestamp)))
         }),
     ]
-}
-
-fn only(mut args: Vec<Expr>) -> Expr {
-    args.swap_remove(0)
 }
 
 fn bigint(expr: Expr) -> Expr {

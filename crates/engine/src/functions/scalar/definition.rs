@@ -18,6 +18,7 @@ use datafusion::common::{DataFusionError, Result, ScalarValue};
 use datafusion::logical_expr::simplify::{ExprSimplifyResult, SimplifyContext};
 use datafusion::logical_expr::{
     ColumnarValue, Expr, ReturnFieldArgs, ScalarFunctionArgs, ScalarUDFImpl, Signature, Volatility,
+    lit,
 };
 
 use super::kinds::{ParameterKind, coerced, forms_as_text};
@@ -298,4 +299,16 @@ impl CallArguments<'_> {
         };
         DataFusionError::from(Error::Execution(message))
     }
+}
+
+/// The argument of a call that has one.
+pub(super) fn only(mut args: Vec<Expr>) -> Expr {
+    args.swap_remove(0)
+}
+
+/// The arguments of a call that has two; NULL where it has fewer.
+pub(super) fn two(args: Vec<Expr>) -> [Expr; 2] {
+    let mut args = args.into_iter();
+    let mut next = || args.next().unwrap_or(lit(ScalarValue::Null));
+    [next(), next()]
 }

@@ -14,10 +14,10 @@ use datafusion::common::Result;
 use datafusion::common::hash_utils::{RandomState, create_hashes};
 use datafusion::functions::encoding::expr_fn::{decode, encode};
 use datafusion::functions::string::expr_fn::octet_length;
-use datafusion::logical_expr::{Expr, ScalarUDF, lit};
+use datafusion::logical_expr::{ScalarUDF, lit};
 use grouse_groupby::keys::row::canonical_values;
 
-use super::definition::{CallArguments, CallForm, Definition, rows, stands};
+use super::definition::{CallArguments, CallForm, Definition, only, rows, stands};
 use super::kinds::ParameterKind;
 use crate::error::to_datafusion;
 
@@ -94,10 +94,6 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         ),
     ];
     all.into_iter().map(ScalarUDF::from).collect()
-}
-
-fn only(mut args: Vec<Expr>) -> Expr {
-    args.swap_remove(0)
 }
 
 /// Bytes of a text or binary column.

@@ -21,7 +21,7 @@ use datafusion::functions_nested::expr_fn::{
 use datafusion::logical_expr::expr::Sort;
 use datafusion::logical_expr::{Expr, ScalarUDF, cast as cast_to, lit, when};
 
-use super::definition::{CallArguments, CallForm, Definition, rows, stands};
+use super::definition::{CallArguments, CallForm, Definition, only, rows, stands, two};
 use super::kinds::{ParameterKind, list_of};
 use crate::functions::casts::map_keys::MapParts;
 use crate::functions::equal_values::sortable;
@@ -37,16 +37,6 @@ pub(super) fn functions() -> Vec<ScalarUDF> {
         .chain(made())
         .chain(vectors());
     all.chain(structs_and_maps()).map(ScalarUDF::from).collect()
-}
-
-fn only(mut args: Vec<Expr>) -> Expr {
-    args.swap_remove(0)
-}
-
-fn two(args: Vec<Expr>) -> [Expr; 2] {
-    let mut args = args.into_iter();
-    let mut next = || args.next().unwrap_or(lit(ScalarValue::Null));
-    [next(), next()]
 }
 
 fn same(types: &[DataType]) -> Result<DataType> {

@@ -13,7 +13,7 @@ use datafusion::common::{Result, ScalarValue};
 use datafusion::functions::expr_fn;
 use datafusion::logical_expr::{Expr, Operator, ScalarUDF, binary_expr, lit, when};
 
-use super::definition::{CallArguments, CallForm, Definition, rows, stands};
+use super::definition::{CallArguments, CallForm, Definition, only, rows, stands, two};
 use super::kinds::ParameterKind;
 
 const DOUBLE: &[CallForm] = &[&[ParameterKind::Double]];
@@ -44,16 +44,6 @@ macro_rules! operator {
             },
         )
     };
-}
-
-fn two(args: Vec<Expr>) -> [Expr; 2] {
-    let mut args = args.into_iter();
-    let mut next = || args.next().unwrap_or(lit(ScalarValue::Null));
-    [next(), next()]
-}
-
-fn only(mut args: Vec<Expr>) -> Expr {
-    args.swap_remove(0)
 }
 
 fn operators() -> Vec<Definition> {

@@ -14,7 +14,7 @@ use datafusion::functions_nested::expr_fn::{array_length, array_reverse};
 use datafusion::logical_expr::{Expr, ScalarUDF, cast as cast_to, lit, when};
 use icu_normalizer::{ComposingNormalizer, DecomposingNormalizer};
 
-use super::definition::{CallArguments, CallForm, Definition, rows, stands};
+use super::definition::{CallArguments, CallForm, Definition, only, rows, stands, two};
 use super::kinds::{ParameterKind, list_of};
 use crate::functions::lengths::length;
 use crate::functions::list_membership::has;
@@ -53,10 +53,6 @@ fn lengths() -> Vec<Definition> {
         rows("unicode", TEXT, |_| Ok(DataType::Int32), first_character),
         rows("ord", TEXT, |_| Ok(DataType::Int32), first_character),
     ]
-}
-
-fn only(mut args: Vec<Expr>) -> Expr {
-    args.swap_remove(0)
 }
 
 /// DataFusion's length of an empty list is NULL in some forms; DuckDB's is 0.
@@ -122,12 +118,6 @@ fn cases() -> Vec<Definition> {
             Ok(expr_fn::reverse(only(args)))
         }),
     ]
-}
-
-fn two(args: Vec<Expr>) -> [Expr; 2] {
-    let mut args = args.into_iter();
-    let mut next = || args.next().unwrap_or(lit(ScalarValue::Null));
-    [next(), next()]
 }
 
 /// Letters without the marks that stand on them: decomposed, and what combines left out.

@@ -18,15 +18,15 @@ use std::ops::ControlFlow;
 
 use datafusion::sql::parser::Statement as DataFusionStatement;
 use datafusion::sql::sqlparser::ast::{
-    BinaryOperator, CastKind, DataType, ExactNumberInfo, Expr, Function, FunctionArg,
-    FunctionArgExpr, FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart,
-    OrderByExpr, OrderByOptions, Query, Select, SelectItem, SetExpr, Statement as SqlStatement,
-    Visit, Visitor, VisitorMut,
+    BinaryOperator, DataType, ExactNumberInfo, Expr, Function, FunctionArg, FunctionArgExpr,
+    FunctionArgumentList, FunctionArguments, Ident, ObjectName, ObjectNamePart, OrderByExpr,
+    OrderByOptions, Query, Select, SelectItem, Statement as SqlStatement, Visit, Visitor,
+    VisitorMut,
 };
 use datafusion::sql::sqlparser::tokenizer::Span;
 
 use crate::error::{Error, Result};
-use crate::sql::ast::position_of;
+use crate::sql::ast::{cast, position_of, select_of};
 use crate::sql::walk::{done, flow, visit};
 pub(crate) use laterals::LATERAL_TABLE;
 pub(super) use unnested::{SERIES, with_columns};
@@ -129,16 +129,6 @@ fn double(expr: Expr) -> Expr {
     cast(expr, DataType::Double(ExactNumberInfo::None))
 }
 
-fn cast(expr: Expr, data_type: DataType) -> Expr {
-    Expr::Cast {
-        kind: CastKind::Cast,
-        expr: Box::new(expr),
-        data_type,
-        array: false,
-        format: None,
-    }
-}
-
 fn binary(left: Expr, op: BinaryOperator, right: Expr) -> Expr {
     Expr::BinaryOp {
         left: Box::new(left),
@@ -220,13 +210,5 @@ impl Visitor for Many {
             Expr::Function(function) if many(function) => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
         }
-    }
-}
-
-/// The one SELECT that a query consists of.
-fn select_of(query: &mut Query) -> Option<&mut Select> {
-    match query.body.as_mut() {
-        SetExpr::Select(select) => Some(select),
-        _ => None,
     }
 }

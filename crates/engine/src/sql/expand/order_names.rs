@@ -9,12 +9,11 @@
 use std::ops::ControlFlow;
 
 use datafusion::sql::sqlparser::ast::{
-    Distinct, Expr, Ident, LimitClause, OrderByKind, Query, Select, SelectItem, SetExpr,
-    TableWithJoins,
+    Distinct, Expr, Ident, LimitClause, OrderByKind, Query, SelectItem, SetExpr, TableWithJoins,
 };
 
 use crate::error::{Error, Result};
-use crate::sql::ast::{derived, item_name, parse_query, quoted};
+use crate::sql::ast::{derived, item_name, parse_query, quoted, select_of};
 use crate::sql::expand::Scope;
 use crate::sql::expand::aliases::is_itself;
 use crate::sql::expand::hidden;
@@ -106,13 +105,6 @@ pub(super) fn show_aliases(query: &mut Query, names: Vec<(Ident, Ident)>) -> Res
         }];
     }
     Ok(())
-}
-
-fn select_of(query: &mut Query) -> Option<&mut Select> {
-    match query.body.as_mut() {
-        SetExpr::Select(select) => Some(select),
-        _ => None,
-    }
 }
 
 /// The keys of ORDER BY and of DISTINCT ON.
