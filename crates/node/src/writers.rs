@@ -45,7 +45,8 @@ pub struct Place {
 impl Place {
     /// Bytes of these parts on disk. Of parts that share a file, Ballista counts what their rows were in memory.
     pub fn written(&self, parts: &[ShuffleWritePartition]) -> u64 {
-        let (sharing, alone): (Vec<_>, Vec<_>) = parts.iter().partition(|of| of.is_sort_shuffle);
+        let (sharing, alone): (Vec<&ShuffleWritePartition>, Vec<&ShuffleWritePartition>) =
+            parts.iter().partition(|of| of.is_sort_shuffle);
         let files = sharing.iter().map(|part| part.file_id);
         let files = files.collect::<HashSet<_>>().into_iter();
         let sizes = files.filter_map(|file| {
