@@ -92,6 +92,16 @@ func TestValues(t *testing.T) {
 	}
 }
 
+func TestUnsigned(t *testing.T) {
+	db := open(t)
+	var small int64
+	var large string
+	row := db.QueryRow("SELECT 7::UBIGINT, 18446744073709551615::UBIGINT")
+	if err := row.Scan(&small, &large); err != nil || small != 7 || large != "18446744073709551615" {
+		t.Errorf("%d, %q, %v", small, large, err)
+	}
+}
+
 func TestParameters(t *testing.T) {
 	db := open(t)
 	var sum int64

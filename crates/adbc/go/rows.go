@@ -136,13 +136,12 @@ type boxed struct {
 }
 
 // Numbers as interface values that point into one copy of the column, instead of one copy for each row.
-func together[N any](values numbers[N], all []N) column {
-	own := append([]N{}, all...)
+func together[N any](isNull func(int) bool, own []N) column {
 	var zero N
 	var model driver.Value = zero
 	kind := (*boxed)(unsafe.Pointer(&model)).kind
 	return func(row int) (driver.Value, error) {
-		if values.IsNull(row) {
+		if isNull(row) {
 			return nil, nil
 		}
 		var value driver.Value

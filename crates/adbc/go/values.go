@@ -3,6 +3,8 @@ package grouse
 import (
 	"database/sql/driver"
 	"fmt"
+	"math"
+	"slices"
 	"strconv"
 	"time"
 
@@ -92,6 +94,8 @@ func integer[N ~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32](va
 // The values of an array. Types that database/sql has no value for are their text.
 func columnOf(values arrow.Array, strings *interned) column {
 	switch values := values.(type) {
+	case *array.Null:
+		return func(int) (driver.Value, error) { return nil, nil }
 	case *array.Boolean:
 		return plain(values, func(value bool) bool { return value })
 	case *array.Int8:
@@ -101,17 +105,19 @@ func columnOf(values arrow.Array, strings *interned) column {
 	case *array.Int32:
 		return plain(values, integer[int32])
 	case *array.Int64:
-		return together(values, values.Int64Values())
+		return together(values.IsNull, slices.Clone(values.Int64Values()))
 	case *array.Uint8:
 		return plain(values, integer[uint8])
 	case *array.Uint16:
 		return plain(values, integer[uint16])
 	case *array.Uint32:
 		return plain(values, integer[uint32])
+	case *array.Uint64:
+		return unsigned(values)
 	case *array.Float32:
 		return plain(values, func(value float32) float64 { return float64(value) })
 	case *array.Float64:
-		return together(values, values.Float64Values())
+		return together(values.IsNull, slices.Clone(values.Float64Values()))
 	case *array.String:
 		return text(values, strings)
 	case *array.LargeString:
@@ -138,6 +144,19 @@ func columnOf(values arrow.Array, strings *interned) column {
 			return values.ValueStr(row), nil
 		}
 	}
+}
+
+// Numbers without a sign as int64, which is database/sql's; a number beyond it as its digits.
+func unsigned(values *array.Uint64) column {
+	all := values.Uint64Values()
+	signed := make([]int64, len(all))
+	for at, value := range all {
+		if value > math.MaxInt64 && values.IsValid(at) {
+			return plain(values, func(value uint64) string { return strconv.FormatUint(value, 10) })
+		}
+		signed[at] = int64(value)
+	}
+	return together(values.IsNull, signed)
 }
 
 // Bytes of our own: those of the batch go with it.

@@ -22,7 +22,7 @@ use arrow::error::ArrowError;
 use datafusion::catalog::{SchemaProvider, TableProvider};
 use datafusion::common::Constraint;
 use datafusion::logical_expr::TableType;
-use grouse::{Session, sql_name};
+use grouse::{Session, type_name};
 
 type ArrowResult<T> = std::result::Result<T, ArrowError>;
 
@@ -226,7 +226,7 @@ fn tables(tables: &[&TableEntry]) -> ArrowResult<Vec<ArrayRef>> {
 /// The columns that ADBC has for a column of a table; those of which nothing is known are NULL.
 fn columns(columns: &[&ColumnEntry]) -> ArrowResult<Vec<ArrayRef>> {
     let fields = || columns.iter().map(|column| &column.field);
-    let types: Vec<String> = fields().map(|field| sql_name(field.data_type())).collect();
+    let types: Vec<String> = fields().map(|field| type_name(field.data_type())).collect();
     let nullable = fields().map(|field| i16::from(field.is_nullable()));
     let is_nullable = fields().map(|field| match field.is_nullable() {
         true => Some("YES"),

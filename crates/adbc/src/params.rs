@@ -6,10 +6,11 @@
 //! Not here: which types a parameter may have, which the engine says.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use adbc_core::error::Error as AdbcError;
 use arrow::array::{RecordBatch, RecordBatchReader};
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{Field, Schema, SchemaRef};
 use datafusion::common::{DataFusionError, ScalarValue};
 use grouse::{Params, Text, admit, admitted_schema};
 
@@ -77,6 +78,19 @@ impl Runs {
             batch: None,
             row: 0,
         })
+    }
+
+    /// The schema of all runs, if that of one of them is `schema`: where one row's value is NULL another's need not be.
+    pub fn schema(&self, schema: SchemaRef) -> SchemaRef {
+        match self {
+            Runs::One(_) => schema,
+            Runs::PerRow(_) => {
+                let fields = schema.fields().iter();
+                let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
+                let fields: Vec<Field> = fields.collect();
+                Arc::new(Schema::new_with_metadata(fields, schema.metadata().clone()))
+            }
+        }
     }
 
     /// Parameters of the right types without values, where there is no row.

@@ -66,10 +66,10 @@ impl Statement {
             return self.without_rows();
         };
         let query = self.plan(params)?;
-        let schema = query.schema();
         if changes_something(&query) {
             return self.run_all(query);
         }
+        let schema = self.runs.schema(query.schema());
         let mut reader = Batches {
             schema,
             run: Some(Run::of(query)?),
@@ -97,7 +97,8 @@ impl Statement {
             });
         }
         let nulls = self.runs.typed_nulls()?;
-        let schema = self.plan(nulls)?.schema();
+        let planned = self.plan(nulls)?.schema();
+        let schema = self.runs.schema(planned);
         Ok(Outcome {
             reader: Batches::of(schema, Vec::new()),
             changed: None,
@@ -213,7 +214,9 @@ impl Batches {
         loop {
             if let Some(running) = run {
                 if let Some(batch) = statement.step(running)? {
-                    return Ok(Some(batch));
+                    // One that says otherwise of NULL than the query does stays as it is: a stream in C has arrays alone.
+                    let same = batch.clone().with_schema(Arc::clone(schema));
+                    return Ok(Some(same.unwrap_or(batch)));
                 }
                 *run = None;
             }
@@ -221,7 +224,7 @@ impl Batches {
                 return Ok(None);
             };
             let query = statement.plan(params)?;
-            if query.schema().fields() != schema.fields() {
+            if statement.runs.schema(query.schema()).fields() != schema.fields() {
                 return Err(another_schema());
             }
             *run = Some(Run::of(query)?);

@@ -228,6 +228,8 @@ impl Statement for AdbcStatement {
 
     fn set_sql_query(&mut self, query: impl AsRef<str>) -> Result<()> {
         self.text = Some(query.as_ref().into());
+        // What was bound was for the statement before.
+        self.bound = None;
         self.target.clear();
         self.query = Weak::new();
         Ok(())

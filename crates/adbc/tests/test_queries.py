@@ -128,7 +128,9 @@ def test_prepared_statements_run_again(con):
 def test_connections_of_a_database_share_its_tables(con):
     with con.cursor() as cursor:
         cursor.execute("CREATE TABLE t AS SELECT 7 AS a")
-    with con.adbc_clone() as other, other.cursor() as cursor:
+    with pytest.warns(dbapi.Warning, match="autocommit"):
+        other = con.adbc_clone()
+    with other, other.cursor() as cursor:
         assert rows(cursor, "SELECT a FROM t") == [(7,)]
 
 
