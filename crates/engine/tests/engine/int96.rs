@@ -92,7 +92,8 @@ fn timestamps_beyond_nanoseconds_are_read() {
     run(
         &session,
         &format!("CREATE EXTERNAL TABLE far STORED AS PARQUET LOCATION '{path}'"),
-    );
+    )
+    .unwrap();
     check(&session, "SELECT max(at)::VARCHAR FROM far", &strings[2..3]);
 }
 
@@ -120,7 +121,8 @@ fn timestamps_that_do_not_fit_their_unit_are_an_error() {
     run(
         &session,
         "SET datafusion.execution.parquet.coerce_int96 = 'ns'",
-    );
+    )
+    .unwrap();
     let message = error(&session, &format!("SELECT at FROM '{path}'")).to_string();
     assert!(message.contains("coerce_int96 = 'us'"), "{message}");
     let near = plain(
@@ -183,7 +185,7 @@ fn timestamps_of_both_kinds_are_one_column() {
         "COPY (SELECT CAST('2020-01-01 00:00:00.000001' AS TIMESTAMP(6)) AS at) TO '{}'",
         other.display()
     );
-    run(&session, &copy);
+    run(&session, &copy).unwrap();
     let sql = format!(
         "SELECT year(at), count(*) FROM '{}' GROUP BY 1 ORDER BY 1",
         folder.path().display()
@@ -209,7 +211,7 @@ fn bytes_are_no_timestamps() {
         "CREATE EXTERNAL TABLE stamps (at TIMESTAMP) STORED AS PARQUET LOCATION '{}/'",
         folder.path().display()
     );
-    run(&session, &table);
+    run(&session, &table).unwrap();
     let message = error(&session, "SELECT max(at) FROM stamps").to_string();
     assert!(message.contains("'at' is BLOB"), "{message}");
 }

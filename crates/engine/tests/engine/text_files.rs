@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{check, error, rows, run, session, write};
+use crate::support::{check, error, run, session, write};
 
 // Empty lines of a file with one column were skipped; they are the only way to write its NULLs.
 #[test]
