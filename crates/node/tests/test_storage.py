@@ -124,6 +124,7 @@ def bucket(tables):
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}", handler.asked
     server.shutdown()
+    server.server_close()
 
 
 def test_an_object_store_is_read_by_executors_with_their_own_credentials(tmp_path, here, tables, bucket, monkeypatch):
